@@ -152,6 +152,11 @@ hmmPointerAttributes attributes_of(const void* ptr) {
     } else if (const auto given = process::get().managed().find(ptr)) {
         const bool of_device = given->kind == memory_kind::device;
         set_origin(found, of_device ? hmmMemoryTypeDevice : hmmMemoryTypeManaged, given->device);
+    } else if (const auto variable = process::get().variables().find(ptr)) {
+        if (variable->managed)
+            set_origin(found, hmmMemoryTypeManaged, 0);
+        else
+            set_origin(found, hmmMemoryTypeDevice, current_device().number());
     } else if (const auto mapped =
                    process::get().reserved().find(reinterpret_cast<std::uint64_t>(ptr))) {
         set_mapping(found, *mapped);

@@ -25,6 +25,8 @@ known_part find_part(std::uint64_t address) {
     if (const auto given = program.managed().find(ptr))
         return {given->kind == memory_kind::host ? copy_memory::pinned : copy_memory::of_device,
                 given->begin + given->bytes};
+    if (const auto variable = program.variables().find(ptr))
+        return {copy_memory::of_device, variable->end()};
     if (const auto mapped = program.reserved().find(address))
         return {mapped->location.type == hmmMemLocationTypeDevice ||
                         mapped->type == hmmMemAllocationTypeManaged

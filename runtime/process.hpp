@@ -8,6 +8,7 @@
 #pragma once
 
 #include "device.hpp"
+#include "device_variables.hpp"
 #include "handle_table.hpp"
 #include "machine.hpp"
 #include "managed_memory.hpp"
@@ -55,6 +56,7 @@ class process : public in_own_memory {
     managed_memory& managed() { return managed_; }
     registered_memory& registered() { return registered_; }
     queued_prefetches& prefetches() { return prefetches_; }
+    device_variables& variables() { return variables_; }
     pool_table& pools() { return pools_; }
     virtual_memory& reserved() { return reserved_; }
     /// Serialises checks and changes of peer access.
@@ -78,6 +80,7 @@ class process : public in_own_memory {
     managed_memory managed_;
     registered_memory registered_;
     queued_prefetches prefetches_;
+    device_variables variables_;
     pool_table pools_;
     virtual_memory reserved_;
     std::mutex peer_lock_;

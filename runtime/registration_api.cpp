@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The C interface: registered memory.
+// The C interface: registered memory, and variables of device code.
 #include "memory_range.hpp"
 
 #include <initializer_list>
@@ -36,6 +36,12 @@ void unregister_memory(void* ptr) {
     process::get().registered().remove(ptr);
 }
 
+void register_variable(const void* ptr, std::size_t bytes, bool managed) {
+    require(ptr != nullptr, "variable is NULL");
+    pages_around(ptr, bytes);
+    process::get().variables().add({reinterpret_cast<std::uint64_t>(ptr), bytes, managed});
+}
+
 unsigned flags_of(const void* ptr) {
     const auto flags = process::get().registered().flags_of(ptr);
     require(flags.has_value(), "the memory is not registered");
@@ -53,6 +59,11 @@ hmmError_t hmmHostRegister(void* ptr, size_t bytes, unsigned int flags) {
 
 hmmError_t hmmHostUnregister(void* ptr) {
     return guarded("hmmHostUnregister", [&] { unregister_memory(ptr); });
+}
+
+hmmError_t hmmRegisterVariable(const void* variable, size_t bytes, int managed) {
+    return guarded("hmmRegisterVariable",
+                   [&] { register_variable(variable, bytes, managed != 0); });
 }
 
 hmmError_t hmmHostGetDevicePointer(void** device, void* host, unsigned int flags) {

@@ -122,7 +122,10 @@ void start_devices(const hmmMemAccessDesc* descriptions, std::size_t count) {
 
 address_range address_range_of(hmmDeviceptr ptr) {
     if (const auto mapped = all_reserved().find(ptr)) return mapped->mapping;
-    const auto given = process::get().managed().find(reinterpret_cast<const void*>(ptr));
+    const void* const address = reinterpret_cast<const void*>(ptr);
+    if (const auto variable = process::get().variables().find(address))
+        return {variable->begin, variable->bytes};
+    const auto given = process::get().managed().find(address);
     if (!given) throw failure(hmmErrorSymbolNotFound, "nothing is mapped or allocated there");
     return {given->begin, given->bytes};
 }

@@ -28,8 +28,8 @@
 #define __global__ __attribute__((global))
 #define __shared__ __attribute__((shared))
 #define __constant__ __attribute__((constant))
-/* One address space: a variable of the device is one of the program. */
-#define __managed__ __attribute__((device))
+/* One address space: a variable of the device is one of the program. hmmcc reads the annotation. */
+#define __managed__ __attribute__((device, annotate("hmm.managed")))
 #define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
 /* A keyword of the compiler from clang 15 on. The C++ library has it in attributes, as
    __attribute__((__noinline__)), and the compiler takes it there. Earlier this keyword can be in

@@ -181,6 +181,15 @@ HMM_API hmmError_t hmmLaunchWrapper(hmmKernel_t wrapper, const void* kernel, hmm
                                     size_t sharedMem, hmmStream_t stream);
 
 /*
+ * For compilers: a variable that the program declares as one of device code.
+ * hmmPointerGetAttributes() reports it as hmmMemoryTypeManaged if @managed is not
+ * 0, else as hmmMemoryTypeDevice, and a copy does not take it for pageable memory
+ * (hmmMemcpyAsync). It must stay mapped for as long as the program runs. Starts
+ * nothing. hmmErrorInvalidValue for NULL and for 0 bytes.
+ */
+HMM_API hmmError_t hmmRegisterVariable(const void* variable, size_t bytes, int managed);
+
+/*
  * For wrappers of kernels in C++, as hmm::launch() and hmmLaunchKernel() have
  * them: ends the launch with hmmErrorAssert and an exception, which the program
  * gets with the error (hmmGetLastErrorException). @exception points to a
@@ -521,16 +530,24 @@ typedef enum hmmMemoryType {
     hmmMemoryTypeUnregistered = 0,
     /* hmmHostRegister(), hmmHostAlloc(), a memory object on the host */
     hmmMemoryTypeHost = 1,
-    /* hmmMalloc(), hmmMallocAsync(), a memory object on a device */
+    /*
+     * hmmMalloc(), hmmMallocAsync(), a memory object on a device, a variable of
+     * device code
+     */
     hmmMemoryTypeDevice = 2,
-    hmmMemoryTypeManaged = 3 /* hmmMallocManaged(), a migratable memory object */
+    /*
+     * hmmMallocManaged(), a migratable memory object, a managed variable of
+     * device code
+     */
+    hmmMemoryTypeManaged = 3
 } hmmMemoryType;
 
 typedef struct hmmPointerAttributes {
     hmmMemoryType type;
     /*
      * the current device when the memory was allocated or registered, or the
-     * device of a memory object; hmmInvalidDeviceId for Unregistered
+     * device of a memory object; of a variable the current device, and 0 if it
+     * is managed; hmmInvalidDeviceId for Unregistered
      */
     int device;
     /*
@@ -610,7 +627,8 @@ HMM_API hmmError_t hmmMemGetResidency(const void* ptr, size_t bytes, hmmPageStat
  * effect.
  *
  * Pageable memory is all memory except that of the allocating functions of this
- * library, registered memory and memory objects. @kind says which side is the host; with
+ * library, registered memory, memory objects and variables of device code
+ * (hmmRegisterVariable). @kind says which side is the host; with
  * hmmMemcpyDefault, pageable and pinned memory are the host's.
  * - to pageable memory of the host, and from host to host: the copy is complete
  *   when the call returns, and the call returns the error of a device that has

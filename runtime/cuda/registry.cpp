@@ -2,11 +2,12 @@
 /*
  * Clang makes each object file of hmmcc call these functions before main().
  *
- * Variables need no entry: the program's variable is that of device code, as
- * there is one address space.
+ * The program's variable is that of device code, as there is one address space.
+ * libhmmrt gets to know it for what copies and attributes tell of its address.
  */
 #include "registry.hpp"
 
+#include "hmm/hmm_runtime.h"
 #include "model.hpp"
 #include "required_processor.hpp"
 
@@ -94,6 +95,10 @@ void __cudaRegisterFunction(void**, const char* function, char* code, const char
                                         reinterpret_cast<const hmmcuda::kernel_code*>(code));
 }
 
-void __cudaRegisterVar(void**, char*, char*, const char*, int, std::size_t, int, int) {}
+/// The last argument is hmmcc's. Without memory for its entry a variable is one of the host.
+void __cudaRegisterVar(void**, char* variable, char*, const char*, int, std::size_t bytes, int,
+                       int managed) {
+    static_cast<void>(hmmRegisterVariable(variable, bytes, managed));
+}
 
 } // extern "C"

@@ -6,6 +6,7 @@
 #include "check.h"
 
 #include <cstring>
+#include <unistd.h>
 
 #if !defined(__HIPCC__) || !defined(__HIP_PLATFORM_NVIDIA__)
 #error "the macros of HIP are missing"
@@ -189,6 +190,35 @@ static void check_streams() {
           "all_is_given_back");
 }
 
+static void wait_a_moment(void*) {
+    usleep(50000);
+}
+
+/* Memory of the stack is used when the calls are made. */
+static void check_copies_of_pageable_memory() {
+    hipStream_t stream = nullptr;
+    int* memory = nullptr;
+    int source = 5, symbol = 6, target = 0, other = 0;
+    hipStreamCreate(&stream);
+    hipMalloc(&memory, sizeof(int));
+    hipLaunchHostFunc(stream, wait_a_moment, nullptr);
+    check(hipMemcpyAsync(memory, &source, sizeof(int), hipMemcpyHostToDevice, stream) ==
+                  hipSuccess &&
+              hipMemcpyToSymbolAsync(counter, &symbol, sizeof(int), 0, hipMemcpyHostToDevice,
+                                     stream) == hipSuccess,
+          "copies_from_pageable_memory");
+    source = symbol = 7;
+    check(hipMemcpyAsync(&target, memory, sizeof(int), hipMemcpyDeviceToHost, stream) ==
+                  hipSuccess &&
+              target == 5 &&
+              hipMemcpyFromSymbolAsync(&other, counter, sizeof(int), 0, hipMemcpyDeviceToHost,
+                                       stream) == hipSuccess &&
+              other == 6,
+          "copies_to_pageable_memory");
+    check(hipFree(memory) == hipSuccess && hipStreamDestroy(stream) == hipSuccess,
+          "what_was_copied_is_given_back");
+}
+
 static void check_devices() {
     int devices = 0, device = -1, value = 0, version = 0;
     hipDeviceProp_t properties;
@@ -235,6 +265,11 @@ static void check_places() {
               attributes.type == hipMemoryTypeManaged && attributes.isManaged == 1 &&
               attributes.devicePointer == data && hipFree(data) == hipSuccess,
           "attributes_of_pointers");
+    void* symbol = nullptr;
+    check(hipGetSymbolAddress(&symbol, HIP_SYMBOL(table)) == hipSuccess &&
+              hipPointerGetAttributes(&attributes, symbol) == hipSuccess &&
+              attributes.type == hipMemoryTypeDevice,
+          "attributes_of_variables");
 }
 
 static void check_kernels() {
@@ -279,6 +314,7 @@ int main() {
     check_cooperative_launches();
     check_warps();
     check_streams();
+    check_copies_of_pageable_memory();
     check_devices();
     check_places();
     check_kernels();

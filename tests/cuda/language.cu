@@ -2,6 +2,8 @@
 // Keywords and functions of the language in device code.
 #include "check.h"
 
+#include <cuda.h>
+
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -42,6 +44,33 @@ void test_variables() {
     check(total == 5 + 10 + 64, "managed_variables_are_those_of_the_host");
     cudaMemcpyFromSymbol(table, device_table, sizeof(table));
     check(same(table, wanted_table, 64), "variables_are_copied_from");
+}
+
+int type_of(const void* address) {
+    cudaPointerAttributes found;
+    return cudaPointerGetAttributes(&found, address) == cudaSuccess ? found.type : -1;
+}
+
+void test_addresses_of_variables() {
+    void *table = nullptr, *constants = nullptr;
+    cudaGetSymbolAddress(&table, device_table);
+    cudaGetSymbolAddress(&constants, factors);
+    check(type_of(&total) == cudaMemoryTypeManaged && type_of(table) == cudaMemoryTypeDevice &&
+              type_of(static_cast<int*>(table) + 63) == cudaMemoryTypeDevice &&
+              type_of(constants) == cudaMemoryTypeDevice,
+          "addresses_of_variables_say_what_they_are");
+    check(type_of(&checks_done) == cudaMemoryTypeUnregistered, "and_those_of_the_host_are_none");
+    CUdeviceptr start = 0;
+    size_t bytes = 0;
+    unsigned int managed = 0;
+    check(cuMemGetAddressRange(&start, &bytes, reinterpret_cast<CUdeviceptr>(table) + 8) ==
+                  CUDA_SUCCESS &&
+              reinterpret_cast<void*>(start) == table && bytes == sizeof(device_table),
+          "variables_have_a_range");
+    check(cuPointerGetAttribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                                reinterpret_cast<CUdeviceptr>(&total)) == CUDA_SUCCESS &&
+              managed == 1,
+          "the_driver_interface_knows_them_too");
 }
 
 struct empty {};
@@ -266,6 +295,7 @@ void test_atomics() {
 
 int main() {
     test_variables();
+    test_addresses_of_variables();
     test_arguments();
     test_lambdas();
     test_positions();

@@ -259,6 +259,31 @@ TEST_F(CopyOrder, MemoryThatTheProgramCallsTheDevicesIsUsedInTheOrderOfTheStream
     }
 }
 
+TEST_F(CopyOrder, VariablesOfDeviceCodeAreUsedInTheOrderOfTheStream) {
+    static unsigned char variable[bytes], managed[bytes];
+    ASSERT_EQ(hmmRegisterVariable(variable, bytes, 0), hmmSuccess);
+    ASSERT_EQ(hmmRegisterVariable(managed, bytes, 1), hmmSuccess);
+    for (unsigned char* const each : {variable, managed}) {
+        expect_at_return(forms[1], device_, each, hmmMemcpyHostToDevice, 2);
+        expect_at_return(forms[1], each, pinned_, hmmMemcpyDefault, 2);
+    }
+    hmmPointerAttributes found;
+    EXPECT_EQ(hmmPointerGetAttributes(&found, &variable[bytes - 1]), hmmSuccess);
+    EXPECT_EQ(found.type, hmmMemoryTypeDevice);
+    EXPECT_EQ(hmmPointerGetAttributes(&found, managed), hmmSuccess);
+    EXPECT_EQ(found.type, hmmMemoryTypeManaged);
+    EXPECT_EQ(found.device, 0);
+    hmmDeviceptr base = 0;
+    std::size_t size = 0;
+    EXPECT_EQ(
+        hmmMemGetAddressRange(&base, &size, reinterpret_cast<hmmDeviceptr>(&variable[bytes - 1])),
+        hmmSuccess);
+    EXPECT_EQ(base, reinterpret_cast<hmmDeviceptr>(variable));
+    EXPECT_EQ(size, bytes);
+    EXPECT_EQ(hmmRegisterVariable(nullptr, 1, 0), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmRegisterVariable(variable, 0, 0), hmmErrorInvalidValue);
+}
+
 TEST_F(CopyOrder, FillsDoNotWait) {
     hold();
     EXPECT_EQ(hmmMemsetAsync(pageable_.data(), 7, bytes, stream_.get()), hmmSuccess);

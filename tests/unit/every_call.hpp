@@ -113,6 +113,11 @@ inline constexpr call calls[] = {
      [](const subject& of) {
          return hmmLaunchWrapper(no_thread, nullptr, 1, 1, nullptr, 0, 0, of.stream);
      }},
+    {"hmmRegisterVariable", keeps_no_device,
+     [](const subject&) {
+         static int variable;
+         return hmmRegisterVariable(&variable, sizeof(variable), 0);
+     }},
     {"hmmLaunchRange", takes_stream | uses_device,
      [](const subject& of) { return hmmLaunchRange(no_items, nullptr, 1, nullptr, of.stream); }},
     {"hmmSetStrict", keeps_no_device, [](const subject&) { return hmmSetStrict(0); }},

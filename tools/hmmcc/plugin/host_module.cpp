@@ -8,6 +8,7 @@
 #include "device_module.hpp"
 #include "names.hpp"
 
+#include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/Module.h>
@@ -40,11 +41,26 @@ void connect_kernel(llvm::Module& module, llvm::CallInst& call) {
                        llvm::ConstantExpr::getPointerCast(code, call.getArgOperand(2)->getType()));
 }
 
-/// __cudaRegisterVar(handle, variable, name, name, ...)
-void connect_variable(llvm::CallInst& call) {
+/// The variables that the source declares as managed.
+llvm::SmallPtrSet<const llvm::Value*, 8> managed_variables(const llvm::Module& module) {
+    llvm::SmallPtrSet<const llvm::Value*, 8> found;
+    const llvm::GlobalVariable* const list = module.getGlobalVariable("llvm.global.annotations");
+    if (list == nullptr || !list->hasInitializer()) return found;
+    for (const llvm::Use& entry : list->getInitializer()->operands()) {
+        const auto* const row = llvm::cast<llvm::ConstantStruct>(entry);
+        if (text_of(row->getOperand(1)) == managed_annotation)
+            found.insert(row->getOperand(0)->stripPointerCasts());
+    }
+    return found;
+}
+
+/// __cudaRegisterVar(handle, variable, name, name, ..., managed)
+void connect_variable(llvm::CallInst& call, bool managed) {
     auto* const shadow =
         llvm::dyn_cast<llvm::GlobalVariable>(call.getArgOperand(1)->stripPointerCasts());
     if (shadow == nullptr) return;
+    const unsigned last = call.arg_size() - 1;
+    call.setArgOperand(last, llvm::ConstantInt::get(call.getArgOperand(last)->getType(), managed));
     shadow->setName(device_symbol + text_of(call.getArgOperand(3)));
     shadow->setInitializer(nullptr);
     shadow->setLinkage(llvm::GlobalValue::ExternalLinkage);
@@ -83,8 +99,9 @@ void register_first(llvm::Module& module) {
 llvm::PreservedAnalyses connect_host_half::run(llvm::Module& module, llvm::ModuleAnalysisManager&) {
     for (llvm::CallInst* const call : calls_of(module, "__cudaRegisterFunction"))
         connect_kernel(module, *call);
+    const auto managed = managed_variables(module);
     for (llvm::CallInst* const call : calls_of(module, "__cudaRegisterVar"))
-        connect_variable(*call);
+        connect_variable(*call, managed.contains(call->getArgOperand(1)->stripPointerCasts()));
     register_first(module);
     return llvm::PreservedAnalyses::none();
 }

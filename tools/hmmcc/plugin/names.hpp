@@ -6,6 +6,8 @@ namespace hmmcc {
 
 /// Annotation of a kernel, followed by the list of its parameters.
 inline constexpr char kernel_annotation[] = "hmm.kernel:";
+/// Of __managed__ variables, from host_defines.h.
+inline constexpr char managed_annotation[] = "hmm.managed";
 /// The symbol of what the host half uses of the device half: this, and the name of
 /// the kernel or variable. hmmcc makes such symbols local to the object file.
 inline constexpr char device_symbol[] = "__hmm_device.";
