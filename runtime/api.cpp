@@ -53,6 +53,7 @@ void launch_grid(const grid_launch& what, const void* args, std::size_t args_byt
     launch_in(stream, request);
     // The launch now owns the closure.
     static_cast<void>(closure.release());
+    throw_if_launch_failed();
 }
 
 } // namespace

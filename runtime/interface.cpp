@@ -76,11 +76,22 @@ bool stream_user::renew() {
 }
 
 void launch_in(hmmStream_t handle, const work_request& request) {
-    if (handle == nullptr) return current_device().launch(request);
+    device& here = current_device();
+    if (handle == nullptr && !process::get().launches_block()) return here.launch(request);
     stream_user where(handle);
-    if (&where.get_device() != &current_device())
+    if (&where.get_device() != &here)
         throw failure(hmmErrorInvalidResourceHandle, "a stream of another device");
-    where.launch(request);
+    if (!process::get().launches_block() || request.items == 0) return where.launch(request);
+    work_request recorded = request;
+    recorded.records = make_own_shared<event_point>();
+    where.launch(recorded);
+    const event_point& point = *recorded.records;
+    point.running->wait(point.queue, point.position);
+    point.running->reap(point.queue);
+}
+
+void throw_if_launch_failed() {
+    if (process::get().launches_block()) current_device().start();
 }
 
 } // namespace hmmrt

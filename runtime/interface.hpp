@@ -106,7 +106,9 @@ class stream_user {
 };
 
 /// Queues a launch; @handle must be a stream of the current device. Throws
-/// failure.
+/// failure if it queued nothing. If launches block, it waits for this one.
 void launch_in(hmmStream_t handle, const work_request& request);
+/// If launches block: throws the failure of the one that this thread has made.
+void throw_if_launch_failed();
 
 } // namespace hmmrt

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "process.hpp"
 
+#include "device_uuid.hpp"
 #include "failure.hpp"
 #include "settings.hpp"
 #include "sys/syscalls.hpp"
@@ -29,22 +30,66 @@ const device_list& process::devices() {
     return devices_;
 }
 
-device_list process::enumerate(machine& of) {
+namespace {
+
+struct found_device {
+    std::uint32_t id;
+    std::string name;
+};
+
+std::vector<found_device> find_devices(machine& of) {
     const hmmrt_info info = of.info();
-    device_list list;
-    list.reserve(HMMRT_MAX_DEVICES);
-    for (std::uint32_t id = 0; id < HMMRT_MAX_DEVICES && list.size() < info.out_devices; id++) {
+    std::vector<found_device> all;
+    for (std::uint32_t id = 0; id < HMMRT_MAX_DEVICES && all.size() < info.out_devices; id++) {
         hmmrt_device_info found = {};
         found.device_id = id;
         if (of.get_device_info(found) == -ENODEV) continue;
         found.out_name[HMMRT_DEVICE_NAME_LEN - 1] = '\0';
-        list.push_back(
-            std::make_unique<device>(*this, static_cast<int>(list.size()), id,
-                                     std::string(reinterpret_cast<const char*>(found.out_name))));
+        all.push_back({id, reinterpret_cast<const char*>(found.out_name)});
     }
-    if (list.empty())
+    if (all.empty())
         throw failure(hmmErrorNoDevice, "the manager is loaded, but no device: modprobe "
                                         "hmmrt_simgpu");
+    return all;
+}
+
+/// Keeps what the variable makes visible.
+void keep_visible(std::vector<found_device>& all, const char* variable) {
+    const char* const text = sys::environment(variable);
+    std::vector<std::string> uuids;
+    uuids.reserve(all.size());
+    for (const found_device& each : all)
+        uuids.push_back(uuid_text(each.name));
+    std::vector<found_device> visible;
+    for (const std::size_t number : choose_visible(variable, text, uuids))
+        visible.push_back(all[number]);
+    if (visible.empty())
+        throw failure(hmmErrorNoDevice,
+                      std::string(variable) + "=" + text + ": no device is visible");
+    all.swap(visible);
+}
+
+/// HIP's variable selects from what ROCR's has left, and comes before CUDA's.
+void keep_visible(std::vector<found_device>& all) {
+    const bool hip = sys::environment("HIP_VISIBLE_DEVICES") != nullptr;
+    const bool cuda = !hip && sys::environment("CUDA_VISIBLE_DEVICES") != nullptr;
+    if (cuda) return keep_visible(all, "CUDA_VISIBLE_DEVICES");
+    keep_visible(all, "ROCR_VISIBLE_DEVICES");
+    keep_visible(all, "HIP_VISIBLE_DEVICES");
+}
+
+} // namespace
+
+device_list process::enumerate(machine& of) {
+    std::vector<found_device> all = find_devices(of);
+    keep_visible(all);
+    launches_block_.store(choose_blocking(sys::environment("CUDA_LAUNCH_BLOCKING")) ||
+                          choose_blocking(sys::environment("HIP_LAUNCH_BLOCKING")));
+    device_list list;
+    list.reserve(HMMRT_MAX_DEVICES);
+    for (const found_device& each : all)
+        list.push_back(
+            std::make_unique<device>(*this, static_cast<int>(list.size()), each.id, each.name));
     return list;
 }
 

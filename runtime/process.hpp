@@ -17,6 +17,7 @@
 #include "registered_memory.hpp"
 #include "virtual_memory.hpp"
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -47,6 +48,9 @@ class process : public in_own_memory {
     std::unique_ptr<executor> start_lanes(const device& of);
     session_options session_options_for(const device& of);
     std::uint32_t lane_count();
+    /// A launch of device code returns when it is complete. Known as soon as
+    /// the devices are.
+    bool launches_block() const { return launches_block_.load(std::memory_order_relaxed); }
     void set_strict(bool strict);
 
     /// Waits for all devices; at the end throws the sticky error of one of
@@ -77,6 +81,7 @@ class process : public in_own_memory {
     /// empty until all devices were found; never changes afterwards
     device_list devices_;
     std::optional<bool> strict_;
+    std::atomic<bool> launches_block_ = false;
     managed_memory managed_;
     registered_memory registered_;
     queued_prefetches prefetches_;

@@ -4,8 +4,12 @@
 #include "agent/control.h"
 #include "failure.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
+#include <numeric>
+#include <optional>
 #include <system_error>
 
 #include <linux/hmmrt.h>
@@ -46,6 +50,26 @@ std::uint64_t size_of(const char* text) {
     return bytes % page_size == 0 ? bytes : 0;
 }
 
+constexpr const char* uuid_start = "GPU-";
+
+/// What follows the number is ignored, as CUDA does it.
+std::optional<std::size_t> device_with_number(const std::string& entry) {
+    char* rest = nullptr;
+    const long number = std::strtol(entry.c_str(), &rest, 10);
+    if (rest == entry.c_str() || number < 0) return std::nullopt;
+    return static_cast<std::size_t>(number);
+}
+
+/// @entry is the beginning of one of the UUIDs.
+std::optional<std::size_t> device_with_uuid(const std::string& entry,
+                                            std::span<const std::string> uuids) {
+    const auto fits = [&](const std::string& uuid) { return uuid.starts_with(entry); };
+    if (entry.size() <= std::strlen(uuid_start) ||
+        std::count_if(uuids.begin(), uuids.end(), fits) != 1)
+        return std::nullopt;
+    return static_cast<std::size_t>(std::find_if(uuids.begin(), uuids.end(), fits) - uuids.begin());
+}
+
 } // namespace
 
 std::uint32_t choose_lane_count(const char* text, int cpus) {
@@ -59,6 +83,33 @@ machine_choice choose_kind(const char* text) {
     if (std::strcmp(text, "cpu") == 0) return machine_choice::cpu;
     if (std::strcmp(text, "simulated") == 0) return machine_choice::simulated;
     throw_setting("HMMRT_DEVICE", text, "neither cpu nor simulated");
+}
+
+std::vector<std::size_t> choose_visible(const char* variable, const char* text,
+                                        std::span<const std::string> uuids) {
+    std::vector<std::size_t> visible;
+    if (text == nullptr) {
+        visible.resize(uuids.size());
+        std::iota(visible.begin(), visible.end(), std::size_t{0});
+        return visible;
+    }
+    const bool by_uuid = std::strncmp(text, uuid_start, std::strlen(uuid_start)) == 0;
+    for (const char* at = text; at != nullptr;) {
+        const char* const comma = std::strchr(at, ',');
+        const std::string entry = comma != nullptr ? std::string(at, comma) : at;
+        const auto found = by_uuid ? device_with_uuid(entry, uuids) : device_with_number(entry);
+        if (!found || *found >= uuids.size()) break;
+        if (std::find(visible.begin(), visible.end(), *found) != visible.end())
+            throw failure(hmmErrorInvalidDevice,
+                          std::string(variable) + "=" + text + ": a device is named twice");
+        visible.push_back(*found);
+        at = comma != nullptr ? comma + 1 : nullptr;
+    }
+    return visible;
+}
+
+bool choose_blocking(const char* text) {
+    return text != nullptr && std::strtol(text, nullptr, 10) != 0;
 }
 
 std::uint32_t choose_device_count(const char* text) {

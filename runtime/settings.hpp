@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace hmmrt {
 
@@ -22,6 +24,16 @@ std::uint64_t choose_launch_limit(const char* text);
 /// HMMRT_DEVICE=@text.
 enum class machine_choice { whatever_there_is, simulated, cpu };
 machine_choice choose_kind(const char* text);
+
+/// CUDA_VISIBLE_DEVICES=@text, or another @variable of its kind: which of the
+/// devices with these UUIDs are visible, by their numbers and in this order. All
+/// of them if it is not set. The list ends at what names no device. Throws
+/// failure if it names one twice.
+std::vector<std::size_t> choose_visible(const char* variable, const char* text,
+                                        std::span<const std::string> uuids);
+
+/// CUDA_LAUNCH_BLOCKING=@text: true for a number other than 0.
+bool choose_blocking(const char* text);
 
 /// HMMRT_DEVICES=@text: number of cpu devices, 1 if not set; throws failure.
 std::uint32_t choose_device_count(const char* text);

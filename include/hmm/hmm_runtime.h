@@ -69,6 +69,12 @@ extern "C" {
 
 /* ---- devices ---------------------------------------------------------- */
 
+/*
+ * The number of devices that are visible: CUDA_VISIBLE_DEVICES, or
+ * HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES, list them and give them their
+ * numbers. Read when the program first uses a device. hmmErrorNoDevice if there
+ * is none, hmmErrorInvalidDevice if a list names one twice.
+ */
 HMM_API hmmError_t hmmGetDeviceCount(int* count);
 /* Sets the current device of the calling thread; initially 0. */
 HMM_API hmmError_t hmmSetDevice(int device);

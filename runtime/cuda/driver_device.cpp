@@ -75,7 +75,7 @@ CUresult cuDeviceGetName(char* name, int len, CUdevice dev) {
 
 CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice dev) {
     if (uuid == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    return with_properties(dev, [&](const hmmDeviceProp&) { *uuid = uuid_of(dev); });
+    return with_properties(dev, [&](const hmmDeviceProp& prop) { *uuid = uuid_of(prop); });
 }
 
 CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice dev) {

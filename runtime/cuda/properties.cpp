@@ -2,6 +2,7 @@
 // The CUDA runtime interface: properties and attributes of devices.
 #include "properties.hpp"
 
+#include "../device_uuid.hpp"
 #include "error.hpp"
 #include "model.hpp"
 
@@ -141,9 +142,11 @@ hmmError_t attribute_of(int* value, cudaDeviceAttr attribute, int device) {
     return code;
 }
 
-CUuuid uuid_of(int device) {
-    CUuuid uuid = {"hmmrt device"};
-    std::memcpy(&uuid.bytes[12], &device, sizeof(device));
+CUuuid uuid_of(const hmmDeviceProp& prop) {
+    CUuuid uuid;
+    const auto bytes = hmmrt::uuid_of(prop.name);
+    static_assert(sizeof(bytes) == sizeof(uuid.bytes));
+    std::memcpy(uuid.bytes, bytes.data(), bytes.size());
     return uuid;
 }
 
@@ -159,7 +162,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* prop, int device) {
     set_others(*prop, from);
     set_memory(*prop, from);
     set_blocks(*prop);
-    prop->uuid = uuid_of(device);
+    prop->uuid = uuid_of(from);
     return cudaSuccess;
 }
 

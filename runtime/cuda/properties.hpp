@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cuda/driver_types.h"
-#include "hmm/hmm_types.h"
+#include "hmm/hmm_runtime.h"
 
 #include <optional>
 
@@ -15,6 +15,6 @@ std::optional<int> own_attribute(cudaDeviceAttr attribute);
 /// hmmDeviceGetAttribute(), with the attributes that are not libhmmrt's.
 hmmError_t attribute_of(int* value, cudaDeviceAttr attribute, int device);
 
-CUuuid uuid_of(int device);
+CUuuid uuid_of(const hmmDeviceProp& prop);
 
 } // namespace hmmcuda

@@ -2,6 +2,7 @@
 // The agent and the program as processes: which sees the other, and which ends
 // with the other.
 #include "device_fixture.hpp"
+#include "device_uuid.hpp"
 
 #include <atomic>
 #include <cerrno>
@@ -21,6 +22,7 @@
 #include <linux/seccomp.h>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -98,6 +100,83 @@ class Process : public OnDevice {
 };
 
 // ---- before the first use: children of fork() can still use devices
+
+/// The names of the devices, with variables like "NAME=VALUE NAME=VALUE". Ends
+/// with the error if there are none.
+std::string visible_with(const std::string& variables) {
+    std::istringstream words(variables);
+    for (std::string word; words >> word;) {
+        const std::size_t equals = word.find('=');
+        setenv(word.substr(0, equals).c_str(), word.substr(equals + 1).c_str(), 1);
+    }
+    int count = -1;
+    std::string names;
+    const hmmError_t code = hmmGetDeviceCount(&count);
+    for (int i = 0; i < count; i++)
+        names += std::string(i > 0 ? "," : "") + hmm::device(i).properties().name;
+    return code == hmmSuccess ? names : hmmGetErrorName(code);
+}
+
+/// Launches a kernel that ends when this thread waits for something.
+bool blocks_with(const char* value) {
+    setenv("CUDA_LAUNCH_BLOCKING", value, 1);
+    const hmm::stream in;
+    std::atomic<bool> go = false, done = false;
+    std::thread other([&, caller = gettid()] {
+        EXPECT_TRUE(falls_asleep(caller));
+        go = true;
+    });
+    hmm::launch(in, 1, [&](std::size_t) {
+        while (!go)
+            _mm_pause();
+        done = true;
+    });
+    const bool blocked = done;
+    other.join();
+    in.synchronize();
+    return blocked;
+}
+
+/// In a program that has not looked for devices, so before all other tests.
+TEST_F(Process, A_TheEnvironmentSaysWhatIsVisibleAndIfLaunchesBlock) {
+    const auto expect = [](const std::string& variables, const std::string& wanted) {
+        const auto body = [&] { EXPECT_EQ(visible_with(variables), wanted) << variables; };
+        EXPECT_EQ(in_child(body), 0) << variables;
+    };
+    int pipe_ends[2];
+    ASSERT_EQ(pipe(pipe_ends), 0);
+    const auto tell = [&] {
+        const std::string all = visible_with("") + ",";
+        ASSERT_EQ(write(pipe_ends[1], all.data(), all.size()), ssize_t(all.size()));
+    };
+    ASSERT_EQ(in_child(tell), 0);
+    char all[1024] = {};
+    ASSERT_GT(read(pipe_ends[0], all, sizeof(all) - 1), 0);
+    std::istringstream names(all);
+    std::string first, second;
+    std::getline(std::getline(names, first, ','), second, ',');
+    expect("CUDA_VISIBLE_DEVICES=0", first);
+    expect("CUDA_VISIBLE_DEVICES=-1", "hmmErrorNoDevice");
+    expect("CUDA_VISIBLE_DEVICES=", "hmmErrorNoDevice");
+    expect("CUDA_VISIBLE_DEVICES=0,0", "hmmErrorInvalidDevice");
+    expect("CUDA_VISIBLE_DEVICES=" + hmmrt::uuid_text(first).substr(0, 8), first);
+    EXPECT_EQ(in_child([] { EXPECT_TRUE(blocks_with("1")); }), 0);
+    EXPECT_EQ(in_child([] { EXPECT_FALSE(blocks_with("0")); }), 0);
+    if (second.empty()) GTEST_SKIP() << "one device";
+    expect("CUDA_VISIBLE_DEVICES=1", second);
+    expect("CUDA_VISIBLE_DEVICES=1,0", second + "," + first);
+    expect("CUDA_VISIBLE_DEVICES=1,77,0", second);
+    expect("HIP_VISIBLE_DEVICES=1 CUDA_VISIBLE_DEVICES=0", second);
+    expect("ROCR_VISIBLE_DEVICES=1", second);
+    expect("ROCR_VISIBLE_DEVICES=1 HIP_VISIBLE_DEVICES=0", second);
+    expect("ROCR_VISIBLE_DEVICES=1 HIP_VISIBLE_DEVICES=1", "hmmErrorNoDevice");
+    expect("ROCR_VISIBLE_DEVICES=1 CUDA_VISIBLE_DEVICES=0", first);
+    const auto second_works = [] {
+        setenv("CUDA_VISIBLE_DEVICES", "1", 1);
+        expect_usable();
+    };
+    EXPECT_EQ(in_child(second_works), 0);
+}
 
 TEST_F(Process, A0_ChildrenOfAProgramThatUsedNoDeviceMayUseThem) {
     EXPECT_EQ(in_child([] { expect_usable(); }), 0);

@@ -34,6 +34,44 @@ TEST(Strict, FollowsSeccompUnlessTold) {
     EXPECT_FALSE(choose_strict("0", 2));
 }
 
+using numbers = std::vector<std::size_t>;
+
+numbers visible(const char* text) {
+    const std::string uuids[] = {"GPU-1200-0", "GPU-1234-1", "GPU-5678-2"};
+    return choose_visible("CUDA_VISIBLE_DEVICES", text, uuids);
+}
+
+TEST(Visible, DevicesAreThoseOfTheListInItsOrder) {
+    EXPECT_EQ(visible(nullptr), (numbers{0, 1, 2}));
+    EXPECT_EQ(visible("2,0"), (numbers{2, 0}));
+    EXPECT_EQ(visible(" 1"), numbers{1});
+    EXPECT_EQ(visible("GPU-5678-2,GPU-12345"), numbers{2});
+    EXPECT_EQ(visible("GPU-5,GPU-120"), (numbers{2, 0}));
+}
+
+TEST(Visible, TheListEndsAtWhatIsNoDevice) {
+    for (const char* none : {"", " ", ",", ",0", "-1", "3", "abc", "GPU-", "GPU-12", "GPU-9",
+                             "gpu-5", "5678-2", "99999999999999999999"})
+        EXPECT_EQ(visible(none), numbers{}) << none;
+    for (const char* one : {"1,", "1,-1,0", "1,3,0", "1,GPU-5", "1abc", "1;0", "+1", "01", "1 "})
+        EXPECT_EQ(visible(one), numbers{1}) << one;
+    EXPECT_EQ(visible("GPU-5,0"), numbers{2});
+}
+
+TEST(Visible, ADeviceIsNamedOnce) {
+    EXPECT_THROW(visible("0,0"), failure);
+    EXPECT_THROW(visible("GPU-5,GPU-56"), failure);
+    EXPECT_EQ(visible("1,3,1"), numbers{1});
+}
+
+TEST(Blocking, IsANumberOtherThanZero) {
+    for (const char* text : {"1", "2", "-1", "1x"})
+        EXPECT_TRUE(choose_blocking(text)) << text;
+    for (const char* text : {"0", "", "yes", "true"})
+        EXPECT_FALSE(choose_blocking(text)) << text;
+    EXPECT_FALSE(choose_blocking(nullptr));
+}
+
 TEST(Partition, PiecesCoverTheLaunchExactly) {
     for (const std::uint32_t lanes : {1u, 2u, 3u, 128u})
         for (const std::uint64_t items : {1ul, 2ul, 31ul, 32ul, 33ul, 1000ul, 1048577ul, ~0ul}) {
