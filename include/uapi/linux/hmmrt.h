@@ -51,9 +51,8 @@
  *	The argument or an array that it points to is not accessible, or a part
  *	of the range is not mapped.
  * EPERM
- *	The caller is not the process that owns the file, and the call is not
- *	one for each holder of the file; or it lacks a privilege: CAP_IPC_LOCK
- *	for more locked memory than RLIMIT_MEMLOCK permits, for example.
+ *	The caller is not the process that owns the file, and the call is not one
+ *	for each holder; or it lacks a privilege, or more RLIMIT_MEMLOCK.
  * EACCES
  *	The token is wrong, a mapping does not permit the access, or the role of
  *	the caller forbids the call: an address space is either an application
@@ -62,9 +61,8 @@
  *	space_fd is not a file of /dev/hmmrt, or cgroup_fd is not a cgroup v2
  *	directory.
  * EBUSY
- *	The file already is a space or a binding, the device is already bound to
- *	the space, the token was already used, or the memory is in a use that
- *	forbids the operation.
+ *	The file already is a space or a binding, the device is bound to the space
+ *	already, the token was used, or a use of the memory forbids the operation.
  * ENODEV
  *	The device does not exist, or was unregistered or unbound, possibly
  *	during the call.
@@ -1027,9 +1025,8 @@ struct hmmrt_exclusive {
  * the process is killed, if there is no memory; but the calling process, its
  * creator, gets SIGBUS for memory that was never used.
  *
- * System memory of a pinned object is locked memory, as of mlock(2): it counts
- * for RLIMIT_MEMLOCK of the caller's user until the object goes (EPERM beyond
- * that without CAP_IPC_LOCK), and is included in VmPin of the calling process.
+ * System memory of a pinned object is locked memory: until the object goes it
+ * counts in VmPin of the caller and for RLIMIT_MEMLOCK of its user (EPERM).
  *
  * Device memory of a pinned object is charged to the calling process as long as
  * the object is there: see struct hmmrt_quota. The device need not be bound.
@@ -1044,8 +1041,7 @@ struct hmmrt_exclusive {
  * and mprotect(2) fail with EACCES for any protection but PROT_NONE. PROT_EXEC
  * is never permitted (EPERM of mmap(2), EACCES of mprotect(2)). The kernel
  * cannot pin pages of a mapping (GUP): direct I/O, process_vm_readv(2), shared
- * futexes and the like fail with EFAULT. ptrace(2) and /proc/PID/mem read and
- * write it as the protection permits, like the CPU.
+ * futexes and the like fail with EFAULT; ptrace(2) and /proc/PID/mem work.
  */
 struct hmmrt_object_create {
 	__u32 size;
