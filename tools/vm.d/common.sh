@@ -9,7 +9,7 @@
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 VM_D=$REPO/tools/vm.d
 BUILD=$REPO/build
-CACHE=${HMMRT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hmmrt}
+CACHE=${HMMRT_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/hmmrt}
 JOBS=$(nproc)
 
 # Exit codes of tools/vm itself

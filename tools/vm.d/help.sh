@@ -50,6 +50,7 @@ help_overview() {
 		  tools/vm shell             open a shell in the guest
 		  tools/vm build             build modules, libraries, tests and examples
 		  tools/vm kernel            build the guest's kernel
+		  tools/vm packages          install the Debian packages that all this needs
 		  tools/vm doctor            list what is missing on this machine and how to get it
 		  tools/vm help COMMAND      describe one of these commands
 
@@ -130,6 +131,10 @@ help_kernel() {
 		--kernel stock[=SUITE] makes the system of a stock kernel, a folder of about 2 GB. A system that was made stays as
 		it is; delete the folder stock/SUITE beside those of the kernels for one of today.
 	END
+}
+
+help_packages() {
+	echo "tools/vm packages [--llvm]: installs the packages that other commands would install, as root, or lists them."
 }
 
 help_build() {
