@@ -64,7 +64,7 @@ security_mirror() {
 make_fresh_base() {
 	local base=$CACHE/fresh/$1 suite FOLDER_IN_ROOT=$FRESH_FOLDER
 	[[ ! -d $base ]] || return 0
-	make_root "$base.base" "$1" ca-certificates &&
+	rm -rf "$base.base" && make_root "$base.base" "$1" ca-certificates &&
 		for suite in "$(debian_mirror) $1-updates" "$(security_mirror) $1-security"; do
 			echo "deb [signed-by=$DEBIAN_KEYRING] $suite main"
 		done >"$base.base/etc/apt/sources.list.d/updates.list" &&
