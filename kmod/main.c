@@ -7,6 +7,7 @@
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
+#include <linux/sched/signal.h>
 
 #include "api.h"
 #include "ioctl.h"
@@ -41,6 +42,12 @@ struct hmmrt_space *hmmrt_space_get_from_fd(int fd)
 	return space;
 }
 EXPORT_SYMBOL_GPL(hmmrt_space_get_from_fd);
+
+int hmmrt_restart(int rc)
+{
+	return rc == -EINTR && signal_pending(current) ? -ERESTARTSYS : rc;
+}
+EXPORT_SYMBOL_GPL(hmmrt_restart);
 
 static int ioc_info(struct file *file, void *arg)
 {

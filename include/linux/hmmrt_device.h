@@ -244,9 +244,7 @@
 #define _LINUX_HMMRT_DEVICE_H
 
 #include <linux/bits.h>
-#include <linux/errno.h>
 #include <linux/mm_types.h>
-#include <linux/sched/signal.h>
 #include <linux/types.h>
 #include <uapi/linux/hmmrt.h>
 
@@ -483,10 +481,7 @@ void hmmrt_space_put(struct hmmrt_space *space);
  * The result of a system call that got @rc. After -EINTR the core repeats the
  * call, unless a handler without SA_RESTART runs for the signal.
  */
-static inline int hmmrt_restart(int rc)
-{
-	return rc == -EINTR && signal_pending(current) ? -ERESTARTSYS : rc;
-}
+int hmmrt_restart(int rc);
 
 /**
  * hmmrt_bind() - bind a device to the address space of a process
