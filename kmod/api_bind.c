@@ -191,9 +191,13 @@ static void space_destroy(struct hmmrt_space *space)
 	hmmrt_map_ahead_stop(space);
 	hmmrt_pins_stop(&space->pins);
 	hmmrt_reap_stop(space);
+	/*
+	 * This notifier finds spans, for other threads that migrate pages of
+	 * the mm. Each span has a notifier of its own, which needs no other.
+	 */
+	mmu_notifier_unregister(&space->release_notifier, space->mm);
 	hmmrt_spans_destroy(space);
 	hmmrt_space_check_gone(space);
-	mmu_notifier_unregister(&space->release_notifier, space->mm);
 	/* No thread can record an event of the space any more. */
 	hmmrt_event_source_exit(&space->events);
 	hmmrt_advice_destroy(space);

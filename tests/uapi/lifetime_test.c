@@ -720,6 +720,81 @@ TEST_F(order, close_order_loses_no_data)
 	ASSERT_EQ(-1, pages_check(self->buf, 8 * BLOCK_BYTES, 1));
 }
 
+/* --- pages that move while their space ends ------------------------------- */
+
+#define FAR_PLACES	32
+#define FAR_STRIDE	(64UL << 20)	/* each has its own notifier */
+#define FAR_BYTES	(64 * PAGE_BYTES)
+#define FAR_MOVED	(4 * BLOCK_BYTES)
+
+struct toucher {
+	char *buf;
+	bool wrong;
+};
+
+/* Moves the pages back to system memory, one fault after the other. */
+static void *touch_far(void *arg)
+{
+	struct toucher *toucher = arg;
+	unsigned int i;
+
+	for (i = 0; i < FAR_PLACES; i++)
+		if (pages_check(toucher->buf + i * FAR_STRIDE + FAR_MOVED,
+				FAR_BYTES, i) != -1)
+			toucher->wrong = true;
+	return NULL;
+}
+
+/* Leaves pages on the device where no binding knows them. */
+static bool leave_on_device(char *at, int space, uint32_t id, uint64_t first)
+{
+	if (mmap(at, FAR_BYTES, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != at ||
+	    madvise(at, FAR_BYTES, MADV_NOHUGEPAGE))
+		return false;
+	pages_fill(at, FAR_BYTES, first);
+	if (cmd_prefetch(space, at, FAR_BYTES, id, NULL) ||
+	    mremap(at, FAR_BYTES, FAR_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED,
+		   at + FAR_MOVED) != at + FAR_MOVED)
+		return false;
+	/* Otherwise the stack of a thread would get this place. */
+	return mmap(at, FAR_BYTES, PROT_NONE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at;
+}
+
+/* The files are closed while another thread faults on pages of the device. */
+TEST(space_ends_while_pages_migrate_back)
+{
+	const size_t len = FAR_PLACES * FAR_STRIDE;
+	const unsigned int rounds = amount(20, 5);
+	struct toucher toucher = {};
+	struct hmmrt_gpu_bind bind;
+	unsigned int round, i;
+	pthread_t thread;
+	int space, gpu;
+
+	toucher.buf = mmap(NULL, len, PROT_NONE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	ASSERT_NE(MAP_FAILED, toucher.buf);
+	for (round = 0; round < rounds; round++) {
+		space = open_manager();
+		gpu = open_gpu(0);
+		ASSERT_EQ(0, cmd_space_create(space));
+		ASSERT_EQ(0, cmd_bind(gpu, space, &bind));
+		for (i = 0; i < FAR_PLACES; i++)
+			ASSERT_TRUE(leave_on_device(toucher.buf + i * FAR_STRIDE,
+						    space, bind.out_device_id,
+						    i));
+		close(gpu);
+		ASSERT_EQ(0, pthread_create(&thread, NULL, touch_far,
+					    &toucher));
+		close(space);
+		ASSERT_EQ(0, pthread_join(thread, NULL));
+		ASSERT_FALSE(toucher.wrong);
+	}
+	ASSERT_EQ(0, munmap(toucher.buf, len));
+}
+
 /* --- unmapping the mirror while it is in use ------------------------------ */
 
 /* Lanes fault while lane 0 unmaps their mirror and maps it again. */
