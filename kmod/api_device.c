@@ -197,7 +197,7 @@ static void orphan_retry(struct work_struct *work)
 	struct hmmrt_device *dev =
 		container_of(work, struct hmmrt_device, retry.work);
 
-	if (hmmrt_device_evict(dev)) {
+	if (!hmmrt_evict_again(dev)) {
 		queue_delayed_work(hmmrt_wq, &dev->retry, ORPHAN_PERIOD);
 		return;
 	}

@@ -87,6 +87,7 @@ struct hmmrt_chunk *hmmrt_evict_one(struct hmmrt_device *dev,
 				    struct hmmrt_eviction *evict,
 				    const struct hmmrt_event_source *source);
 bool hmmrt_evict_all(struct hmmrt_device *dev);
+bool hmmrt_evict_again(struct hmmrt_device *dev);
 
 /* move_object.c */
 extern const struct vm_operations_struct hmmrt_object_vm_ops;
@@ -96,8 +97,8 @@ int hmmrt_extent_to_device(struct hmmrt_request *req,
 			   struct hmmrt_extent *extent);
 int hmmrt_extent_fill_device(struct hmmrt_extent *extent,
 			     struct hmmrt_account *account);
-unsigned int hmmrt_evict_extent(struct hmmrt_device *dev,
-				struct hmmrt_chunk *chunk, bool lose);
+int hmmrt_evict_extent(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
+		       bool lose);
 
 /* move_unbind.c */
 void hmmrt_spans_forget_binding(struct hmmrt_binding *binding);

@@ -74,6 +74,7 @@ struct hmmrt_eviction {
 	u16 entry[HMMRT_CHUNK_PAGES];		/* page to its entry */
 	struct page *pages[HMMRT_CHUNK_PAGES];	/* copy targets, or NULL */
 	struct list_head spare;		/* copy targets not used yet */
+	bool starved;			/* a page stays for lack of memory */
 	/* Replaced, see mem_lost.c. */
 	DECLARE_BITMAP(gone, HMMRT_CHUNK_PAGES);
 	/*
@@ -160,8 +161,10 @@ static unsigned int evict_alloc(struct hmmrt_eviction *evict, int node)
 		index = hmmrt_page_index(page);
 		nr = compound ? HMMRT_CHUNK_PAGES : 1;
 		page = evict_alloc_page(evict, node, compound);
-		if (!page)
+		if (!page) {
+			evict->starved = true;
 			continue;
+		}
 		lock_page(page);
 		for (j = 0; j < nr; j++) {
 			evict->pages[index + j] = page + j;
@@ -526,9 +529,13 @@ static unsigned int evict_chunk(struct hmmrt_device *dev,
 				struct hmmrt_eviction *evict, enum evict_mode mode)
 {
 	unsigned int gone;
+	int rc;
 
-	if (READ_ONCE(chunk->extent))
-		return hmmrt_evict_extent(dev, chunk, mode == EVICT_LOSE);
+	if (READ_ONCE(chunk->extent)) {
+		rc = hmmrt_evict_extent(dev, chunk, mode == EVICT_LOSE);
+		evict->starved = rc == -ENOMEM;
+		return max(rc, 0);
+	}
 	evict_duplicates(dev, chunk, pages, mode == EVICT_FOR_ALLOC);
 	VM_WARN_ON_ONCE(mode == EVICT_FOR_ALLOC && !chunk->reserved);
 	evict->entries = hmmrt_chunk_used(dev, chunk, pages, evict->src);
@@ -547,8 +554,11 @@ static unsigned int evict_chunk(struct hmmrt_device *dev,
 	return gone;
 }
 
-/* Prepare a chunk to lose pages. If memory is short, they stay for now. */
-static void prepare_to_lose(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
+/*
+ * Prepare a chunk to lose pages. Returns false if memory is short: they stay for
+ * now.
+ */
+static bool prepare_to_lose(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
 {
 	int rc = 0;
 
@@ -561,30 +571,35 @@ static void prepare_to_lose(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
 	if (rc)
 		pr_err_ratelimited("%s: no struct pages for lost pages: %d\n",
 				   dev->name, rc);
+	return chunk->failures && !rc;
 }
 
 /*
  * Migrate all of a chunk to system memory, best effort. Locked pages stay, and
  * pages that get no memory; the caller must try again. With @lose, drop pages
  * that could not be read in LAST_TRIES such calls; only between
- * hmmrt_lost_begin() and _end(). Sleeps; no hmmrt lock is held.
+ * hmmrt_lost_begin() and _end(). Sleeps; no hmmrt lock is held. Returns whether
+ * pages stay for lack of memory.
  */
-static void evict_whole_chunk(struct hmmrt_device *dev,
+static bool evict_whole_chunk(struct hmmrt_device *dev,
 			      struct hmmrt_chunk *chunk, bool lose)
 {
 	struct hmmrt_eviction *evict;
+	bool starved = false;
 	unsigned int gone;
 
 	if (!READ_ONCE(chunk->used_pages))
-		return;
+		return false;
 	if (lose)
-		prepare_to_lose(dev, chunk);
+		starved = !prepare_to_lose(dev, chunk);
 	evict = kvzalloc(sizeof(*evict), GFP_KERNEL | __GFP_NOFAIL);
 	gone = evict_chunk(dev, chunk, NULL, evict,
 			   lose ? EVICT_LOSE : EVICT_ALL);
+	starved |= evict->starved;
 	kvfree(evict);
 	if (lose)
 		dev->vram.lost_pages += gone;
+	return starved;
 }
 
 /* --- one chunk by claim --------------------------------------------------- */
@@ -793,17 +808,53 @@ EXPORT_SYMBOL_GPL(hmmrt_device_evict);
 
 /* --- the end of a device -------------------------------------------------- */
 
-static void region_evict_all(struct hmmrt_region *region)
+static bool region_evict_all(struct hmmrt_region *region)
 {
+	bool starved = false;
 	unsigned int i;
 
 	for (i = 0; i < region->nr_chunks; i++) {
-		evict_whole_chunk(region->dev, &region->chunks[i], true);
+		starved |= evict_whole_chunk(region->dev, &region->chunks[i],
+					     true);
 		cond_resched();
 	}
+	return starved;
 }
 
-/* After this time in which no page left, a coherent device gives up. */
+/*
+ * Try each page of a device that goes away once. Returns whether some stay for
+ * lack of memory. Context: between hmmrt_lost_begin() and _end().
+ */
+static bool evict_pass(struct hmmrt_device *dev)
+{
+	bool starved = false;
+	unsigned int i;
+
+	for (i = 0; i < dev->vram.nr_regions; i++)
+		starved |= region_evict_all(dev->vram.regions[i]);
+	return starved;
+}
+
+/**
+ * hmmrt_evict_again() - try each page of an orphan once more
+ * @dev: hmmrt_evict_all() has failed for it
+ *
+ * Like there, pinned objects move, and unreadable pages are lost.
+ * Context: sleeps, no lock is held.
+ * Return: whether all pages are gone.
+ */
+bool hmmrt_evict_again(struct hmmrt_device *dev)
+{
+	hmmrt_lost_begin();
+	evict_pass(dev);
+	hmmrt_lost_end();
+	return !READ_ONCE(dev->vram.used_pages);
+}
+
+/*
+ * After this time in which no page left, a coherent device gives up. While
+ * memory is short, it does not: its pages may well be free to go.
+ */
 #define LEAVE_WAIT	(5 * HZ)
 
 /*
@@ -817,13 +868,10 @@ bool hmmrt_evict_all(struct hmmrt_device *dev)
 {
 	struct hmmrt_vram *vram = &dev->vram;
 	unsigned long left = ULONG_MAX, since = jiffies;
-	unsigned int i;
 
 	hmmrt_lost_begin();
 	while (READ_ONCE(vram->used_pages)) {
-		for (i = 0; i < vram->nr_regions; i++)
-			region_evict_all(vram->regions[i]);
-		if (READ_ONCE(vram->used_pages) < left) {
+		if (evict_pass(dev) || READ_ONCE(vram->used_pages) < left) {
 			left = READ_ONCE(vram->used_pages);
 			since = jiffies;
 		}

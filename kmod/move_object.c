@@ -209,10 +209,10 @@ int hmmrt_extent_to_device(struct hmmrt_request *req,
  *
  * Best effort: without @lose an extent that another thread uses stays, so that
  * the caller can choose another one. Context: sleeps, no hmmrt lock is held.
- * Return: the number of lost pages.
+ * Return: the number of lost pages, or an error of hmmrt_extent_to_host().
  */
-unsigned int hmmrt_evict_extent(struct hmmrt_device *dev,
-				struct hmmrt_chunk *chunk, bool lose)
+int hmmrt_evict_extent(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
+		       bool lose)
 {
 	struct hmmrt_extent *extent = hmmrt_chunk_extent_get(dev, chunk);
 	bool locked = false;
@@ -233,7 +233,7 @@ unsigned int hmmrt_evict_extent(struct hmmrt_device *dev,
 	if (locked)
 		mutex_unlock(&extent->lock);
 	hmmrt_object_put(extent->object);
-	return max(rc, 0);
+	return rc;
 }
 
 /* --- device memory for a new object --------------------------------------- */
