@@ -132,7 +132,7 @@ static void quota_answer_cgroup(struct hmmrt_device *dev, struct cgroup *cgroup,
 				struct hmmrt_quota *arg)
 {
 	struct hmmrt_vram *vram = &dev->vram;
-	struct hmmrt_account *account, *group, sum = {
+	struct hmmrt_account *group, sum = {
 		.dev = dev,
 		.own = { .set = hmmrt_no_group_quota },
 	};
@@ -140,9 +140,7 @@ static void quota_answer_cgroup(struct hmmrt_device *dev, struct cgroup *cgroup,
 	spin_lock_irq(&vram->lock);
 	group = hmmrt_group_find(vram, cgroup);
 	if (!group)
-		list_for_each_entry(account, &vram->charged_accounts, link)
-			if (hmmrt_cgroup_is_in(account->cgroup, cgroup))
-				sum.share.used += account->share.used;
+		sum.share.used = hmmrt_accounts_used_in(vram, cgroup);
 	quota_fill(arg, group ? group : &sum);
 	spin_unlock_irq(&vram->lock);
 }

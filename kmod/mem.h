@@ -124,6 +124,7 @@ struct hmmrt_vram {
 	/* Process accounts with charged pages. */
 	struct list_head charged_accounts;
 	unsigned int nr_charged;	/* length of charged_accounts */
+	DECLARE_HASHTABLE(users, 8);	/* with accounts, hashed by uid */
 	struct list_head clock_hands;	/* of claims on charged_accounts */
 	struct list_head group_accounts;	/* of cgroups */
 	struct list_head gone_accounts;	/* unreferenced, to be freed */
@@ -232,6 +233,15 @@ struct hmmrt_quota_own {
 	struct hmmrt_quota_set most;
 };
 
+/* A user with accounts on a device, see mem_user.c; under vram->lock. */
+struct hmmrt_user {
+	struct hlist_node by_uid;	/* in vram->users */
+	kuid_t uid;
+	unsigned int accounts;		/* of processes, in vram->accounts */
+	unsigned int nr_charged;	/* length of charged */
+	struct list_head charged;	/* those of them with charged pages */
+};
+
 /*
  * The pages of a device charged to a process, or to all processes of a cgroup.
  * A parent has at least as many as each of its children. Charging a page never
@@ -248,6 +258,8 @@ struct hmmrt_account {
 	struct hmmrt_device *dev;
 	struct hmmrt_account *parent;	/* nearest cgroup with quota, or NULL */
 	struct mm_struct *mm;		/* held by mmgrab(); NULL: a cgroup */
+	struct hmmrt_user *user;	/* of the process; NULL: a cgroup */
+	struct list_head user_link;	/* on user->charged, while charged */
 	struct cgroup *cgroup;		/* referenced; NULL without cgroups */
 	unsigned int holders;		/* bindings, quotas, running calls */
 	unsigned int members;		/* cgroup: number of processes in it */
@@ -311,6 +323,7 @@ struct hmmrt_account *hmmrt_account_get(struct hmmrt_device *dev,
 					struct mm_struct *mm,
 					struct hmmrt_quota_own *own);
 void hmmrt_account_put(struct hmmrt_account *account);
+u64 hmmrt_accounts_used_in(struct hmmrt_vram *vram, struct cgroup *cgroup);
 u64 hmmrt_account_left(struct hmmrt_account *account);
 u64 hmmrt_account_used(const struct hmmrt_account *account);
 bool hmmrt_account_is_full(struct hmmrt_account *account);
@@ -347,6 +360,15 @@ struct hmmrt_account *hmmrt_group_above(struct hmmrt_vram *vram,
 void hmmrt_groups_collect(struct hmmrt_vram *vram);
 
 /* --- pages and chunks ----------------------------------------------------- */
+
+/* mem_user.c; all under vram->lock but the first */
+struct hmmrt_user *hmmrt_user_alloc(kuid_t uid);
+void hmmrt_user_join(struct hmmrt_vram *vram, struct hmmrt_account *account);
+void hmmrt_user_leave(struct hmmrt_account *account);
+void hmmrt_user_charge(struct hmmrt_account *account);
+void hmmrt_user_uncharge(struct hmmrt_account *account);
+bool hmmrt_user_is_full(const struct hmmrt_account *account);
+struct hmmrt_account *hmmrt_user_find_exited(const struct hmmrt_user *user);
 
 /* mem_page.c */
 void *hmmrt_pgmap_owner(void);

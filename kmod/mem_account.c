@@ -11,8 +11,9 @@
  *            stays with the device while it is held or charged, even if the
  *            process, the space or the binding goes away: fork() leaves pages
  *            behind, and a page is freed wherever its last reference is
- *            dropped. Any number of accounts may be charged: a choice among
- *            many takes longer, and drops vram->lock in between.
+ *            dropped. The number of charged accounts of a user is limited, see
+ *            mem_user.c, and all of them may be many: a choice among many takes
+ *            longer, and drops vram->lock in between.
  * Cgroups    A cgroup with a quota also has an account. It is charged for the
  *            pages of all processes in it; see mem_group.c for the tree that
  *            this forms.
@@ -28,6 +29,7 @@
  *            vram->trim or to the next caller that can sleep.
  */
 #include <linux/bitmap.h>
+#include <linux/cred.h>
 #include <linux/jiffies.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -51,6 +53,7 @@
 #define BUSY_TIME	(HZ / 10)
 /* Failed evictions in a row before the whole account is skipped. */
 #define BUSY_FAILURES	2u
+
 /* --- limits --------------------------------------------------------------- */
 
 static u64 account_left(const struct hmmrt_account *account)
@@ -90,7 +93,9 @@ static bool account_is_below(const struct hmmrt_account *account,
 /* Return how many more pages the account may have. */
 u64 hmmrt_account_left(struct hmmrt_account *account)
 {
-	return account_left(account_tightest(account));
+	return hmmrt_user_is_full(account) ?
+		       0 :
+		       account_left(account_tightest(account));
 }
 
 /* Return whether the account may not have one more page. */
@@ -149,8 +154,9 @@ static struct hmmrt_account *account_lacking(struct hmmrt_account *account,
 
 /*
  * Find the account from which pages must be evicted before @npages, or as many
- * as its limit allows, can be charged. Return: the account, held; NULL if enough
- * is left; -ENOENT if eviction cannot help.
+ * as its limit allows, can be charged. If too many accounts of its user are
+ * charged, it is that of an exited process. Return: the account, held; NULL if
+ * enough is left; -ENOENT if eviction cannot help.
  */
 struct hmmrt_account *hmmrt_account_get_full(struct hmmrt_account *account,
 					     unsigned int npages)
@@ -160,6 +166,9 @@ struct hmmrt_account *hmmrt_account_get_full(struct hmmrt_account *account,
 
 	spin_lock_irq(&vram->lock);
 	full = account_lacking(account, npages);
+	if (!full && hmmrt_user_is_full(account) &&
+	    account_left(account_tightest(account)))
+		full = hmmrt_user_find_exited(account->user);
 	if (full)
 		full->holders++;
 	else if (hmmrt_account_left(account) < npages)
@@ -234,6 +243,7 @@ void hmmrt_charge_pages(struct hmmrt_account *account,
 		list_add_tail(&account->link,
 			      &account->dev->vram.charged_accounts);
 		account->dev->vram.nr_charged++;
+		hmmrt_user_charge(account);
 	}
 	for (above = account; above; above = above->parent)
 		above->share.used += npages;
@@ -275,6 +285,7 @@ bool hmmrt_uncharge(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 	list_del_init(&account->link);
 	VM_WARN_ON_ONCE(!vram->nr_charged);
 	vram->nr_charged--;
+	hmmrt_user_uncharge(account);
 	return hmmrt_account_retire(account);
 }
 
@@ -369,6 +380,28 @@ static struct hmmrt_account *choice_next(struct choice *choice)
 static void choice_restart(struct choice *choice)
 {
 	choice->hand.next = choice->vram->charged_accounts.next;
+}
+
+/**
+ * hmmrt_accounts_used_in() - sum up what the processes in a cgroup are charged
+ * @vram: memory of the device
+ * @cgroup: the cgroup
+ *
+ * Context: vram->lock held; it is dropped now and then.
+ * Return: the number of pages.
+ */
+u64 hmmrt_accounts_used_in(struct hmmrt_vram *vram, struct cgroup *cgroup)
+{
+	struct choice choice = { .vram = vram };
+	struct hmmrt_account *account;
+	u64 used = 0;
+
+	lockdep_assert_held(&vram->lock);
+	choice_restart(&choice);
+	while ((account = choice_next(&choice)))
+		if (hmmrt_cgroup_is_in(account->cgroup, cgroup))
+			used += account->share.used;
+	return used;
 }
 
 /* Sum up the weights of the asker and of all accounts in the claim. */
@@ -590,6 +623,8 @@ void hmmrt_account_free(struct hmmrt_account *account)
 	if (account->mm)
 		mmdrop(account->mm);
 	hmmrt_cgroup_put(account->cgroup);
+	/* Only one that was never published still has it. */
+	kfree(account->user);
 	kfree(account);
 }
 
@@ -609,6 +644,7 @@ bool hmmrt_account_retire(struct hmmrt_account *account)
 		hash_del(&account->by_mm);
 		for (above = account->parent; above; above = above->parent)
 			above->members--;
+		hmmrt_user_leave(account);
 	}
 	VM_WARN_ON_ONCE(!list_empty(&account->link));
 	list_add(&account->link, &vram->gone_accounts);
@@ -631,7 +667,7 @@ void hmmrt_account_put(struct hmmrt_account *account)
 }
 
 /*
- * Allocate an account for a process or for a cgroup. The caller gets a
+ * Allocate an account for the calling process or for a cgroup. The caller gets a
  * reference; the account is on no list. Consumes the reference to @cgroup, also
  * on failure.
  */
@@ -642,8 +678,11 @@ struct hmmrt_account *hmmrt_account_alloc(struct hmmrt_device *dev,
 	struct hmmrt_account *account = kzalloc(sizeof(*account),
 						GFP_KERNEL_ACCOUNT);
 
-	if (!account) {
+	if (account && mm)
+		account->user = hmmrt_user_alloc(current_uid());
+	if (!account || (mm && !account->user)) {
 		hmmrt_cgroup_put(cgroup);
+		kfree(account);
 		return NULL;
 	}
 	account->dev = dev;
@@ -689,6 +728,7 @@ static void account_publish(struct hmmrt_account *account,
 	account->parent = hmmrt_group_above(vram, account->cgroup);
 	for (above = account->parent; above; above = above->parent)
 		above->members++;
+	hmmrt_user_join(vram, account);
 	hash_add(vram->accounts, &account->by_mm, (unsigned long)account->mm);
 }
 
@@ -750,6 +790,7 @@ void hmmrt_accounts_sweep(struct hmmrt_device *dev)
 void hmmrt_accounts_init(struct hmmrt_vram *vram)
 {
 	hash_init(vram->accounts);
+	hash_init(vram->users);
 	INIT_LIST_HEAD(&vram->charged_accounts);
 	INIT_LIST_HEAD(&vram->clock_hands);
 	INIT_LIST_HEAD(&vram->group_accounts);
@@ -765,5 +806,6 @@ void hmmrt_accounts_destroy(struct hmmrt_device *dev)
 	accounts_free(&vram->group_accounts);
 	VM_WARN_ON_ONCE(vram->nr_charged || !list_empty(&vram->clock_hands));
 	WARN_ON_ONCE(!hash_empty(vram->accounts) ||
+		     !hash_empty(vram->users) ||
 		     !list_empty(&vram->charged_accounts));
 }

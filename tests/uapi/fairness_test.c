@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Device memory shared by several processes: a process within its share loses
- * nothing to others, cgroups have limits and priorities, and many processes shut
- * no other one out. Loads hmmrt_simgpu with two small devices, and restores its
- * parameters.
+ * nothing to others, cgroups have limits and priorities, and the number of
+ * processes of a user is limited. Loads hmmrt_simgpu with two small devices, and
+ * restores its parameters.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -40,6 +40,7 @@ struct other {
 enum order {
 	CHECK = 'c',
 	FILL = 'f',
+	INHERIT = 'i',
 	PREFETCH = 'p',
 	QUIT = 'q',
 	REFRAIN = 'r',		/* set a limit of 0 */
@@ -47,6 +48,7 @@ enum order {
 
 struct answer {
 	bool right;
+	pid_t pid;
 	uint64_t faults;
 	uint64_t evicted;
 	uint64_t used;
@@ -62,7 +64,7 @@ struct plan {
 static struct answer carry_out(struct session *session, char *buf, size_t len,
 			       char order)
 {
-	struct answer answer = { 0 };
+	struct answer answer = { .pid = getpid() };
 	struct hmmrt_quota quota;
 	struct hmmrt_stats stats;
 	struct outcome outcome;
@@ -93,6 +95,25 @@ static struct answer carry_out(struct session *session, char *buf, size_t len,
 	return answer;
 }
 
+/* Leaves a child with the memory but no device. The test reaps it. */
+static int run_holder(struct session *session, const char *buf, size_t len,
+		      int orders, int answers)
+{
+	struct answer answer = { .right = true };
+	pid_t pid = fork();
+	char order;
+
+	if (pid)
+		_exit(pid < 0);
+	close(session->devices[0].gpu);
+	close(session->space);
+	answer.pid = getpid();
+	if (write(answers, &answer, sizeof(answer)) != sizeof(answer) ||
+	    read(orders, &order, 1) != 1)
+		return 4;
+	return pages_check(buf, len, 77) != -1;
+}
+
 static int be_other(const struct plan *plan, int orders, int answers)
 {
 	char *buf = arena_anon(plan->len);
@@ -109,6 +130,9 @@ static int be_other(const struct plan *plan, int orders, int answers)
 	while (read(orders, &order, 1) == 1 && order != QUIT) {
 		struct answer answer;
 
+		if (order == INHERIT)
+			return run_holder(&session, buf, plan->len, orders,
+					  answers);
 		answer = carry_out(&session, buf, plan->len, order);
 		if (write(answers, &answer, sizeof(answer)) != sizeof(answer))
 			return 4;
@@ -186,6 +210,20 @@ static struct answer ask(const struct other *other, char order)
 	return answer_of(other);
 }
 
+/* Ends *other. The caller must end *holder. */
+static bool inherit(const struct other *other, struct other *holder)
+{
+	struct answer answer = ask(other, INHERIT);
+	int status;
+
+	*holder = *other;
+	holder->pid = answer.pid;
+	if (!answer.right)
+		return false;
+	note_other(other->pid, holder->pid);
+	return waitpid(other->pid, &status, 0) == other->pid && !status;
+}
+
 static bool end_other(struct other *other)
 {
 	int status;
@@ -212,6 +250,7 @@ FIXTURE_SETUP(processes)
 		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
 	/* An order to a process that has failed shows as a missing answer. */
 	signal(SIGPIPE, SIG_IGN);
+	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1));
 	snprintf(module, sizeof(module), "devices=2 memory=%lu",
 		 DEVICE_BYTES >> 20);
 	ASSERT_EQ(0, simgpu_replace(self->parameters, module));
@@ -227,6 +266,7 @@ FIXTURE_TEARDOWN(processes)
 	rmdir(CGROUP "/a");
 	rmdir(CGROUP "/b");
 	rmdir(CGROUP);
+	EXPECT_TRUE(write_text(PROCESSES_MAX, "1024"));
 	close(self->fd);
 	EXPECT_EQ(0, simgpu_restore(self->parameters));
 }
@@ -390,63 +430,44 @@ TEST_F(processes, limit_evicts_only_pages_of_its_process)
 	EXPECT_TRUE(is_given_back(self));
 }
 
-#define CROWD	40
-
-/* Starts a process that has one page on the device, and writes whether it has. */
-static pid_t hold_a_page(uint32_t id, int answers)
+/* Prefetches until all memory is on the device. Returns false on timeout. */
+static bool prefetches_all(const struct other *other, size_t len)
 {
-	struct hmmrt_prefetch prefetch = { 0 };
-	struct hmmrt_gpu_bind bind;
-	pid_t pid = fork();
-	int space, gpu;
-	char *page, has;
+	unsigned int try;
 
-	if (pid)
-		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	space = open_manager();
-	gpu = open_gpu(0);
-	page = arena_anon(PAGE_BYTES);
-	if (!page || cmd_space_create(space) || cmd_bind(gpu, space, &bind))
-		_exit(1);
-	*page = 1;
-	has = !cmd_prefetch(space, page, PAGE_BYTES, id, &prefetch) &&
-	      prefetch.out_pages_moved == 1;
-	if (write(answers, &has, 1) == 1)
-		pause();
-	_exit(1);
+	for (try = 0; try < GIVE_BACK_LIMIT_S * 10; try++) {
+		if (ask(other, PREFETCH).used == len)
+			return true;
+		usleep(100000);
+	}
+	return false;
 }
 
-/* No number of them shuts others out, and no parameter makes one. */
-TEST_F(processes, processes_with_a_page_each_leave_the_rest_to_others)
+/* Memory left by an ended process is evicted for a running process. */
+TEST_F(processes, number_of_processes_with_memory_is_limited)
 {
 	const struct plan plan = { BLOCK_BYTES, DEFAULT, NO_LIMIT, NULL };
-	unsigned int i, holders = 0;
-	struct other other;
-	pid_t crowd[CROWD];
-	int answers[2];
-	char has;
+	struct other first, second, holder;
+	struct answer answer;
 
-	EXPECT_EQ(-1, access(PROCESSES_MAX, F_OK));
-	ASSERT_EQ(0, pipe2(answers, O_CLOEXEC));
-	for (i = 0; i < CROWD; i++) {
-		crowd[i] = hold_a_page(self->id, answers[1]);
-		ASSERT_LT(0, crowd[i]);
-	}
-	close(answers[1]);
-	for (i = 0; i < CROWD; i++)
-		holders += read(answers[0], &has, 1) == 1 && has;
-	EXPECT_EQ(CROWD, holders);
-	EXPECT_LE((int64_t)(CROWD * PAGE_BYTES),
-		  device_used_bytes(self->fd, self->id));
-	ASSERT_TRUE(start_other(&other, &plan));
-	EXPECT_EQ(BLOCK_BYTES, ask(&other, PREFETCH).used);
-	EXPECT_TRUE(end_other(&other));
-	for (i = 0; i < CROWD; i++) {
-		EXPECT_EQ(0, kill(crowd[i], SIGKILL));
-		EXPECT_EQ(crowd[i], waitpid(crowd[i], NULL, 0));
-	}
-	close(answers[0]);
+	ASSERT_TRUE(write_text(PROCESSES_MAX, "1"));
+	ASSERT_TRUE(start_other(&first, &plan));
+	EXPECT_EQ(BLOCK_BYTES, ask(&first, PREFETCH).used);
+	ASSERT_TRUE(start_other(&second, &plan));
+	EXPECT_EQ(0, ask(&second, PREFETCH).used);
+	answer = ask(&second, FILL);
+	EXPECT_TRUE(answer.right);
+	EXPECT_EQ(0, answer.used);
+	answer = ask(&first, CHECK);
+	EXPECT_TRUE(answer.right);
+	EXPECT_EQ(0, answer.evicted);
+	ASSERT_TRUE(inherit(&first, &holder));
+	EXPECT_EQ(BLOCK_BYTES, device_used_bytes(self->fd, self->id));
+	EXPECT_TRUE(prefetches_all(&second, BLOCK_BYTES));
+	EXPECT_EQ(BLOCK_BYTES, device_used_bytes(self->fd, self->id));
+	EXPECT_TRUE(ask(&second, CHECK).right);
+	EXPECT_TRUE(end_other(&second));
+	EXPECT_TRUE(end_other(&holder));
 	EXPECT_TRUE(is_given_back(self));
 }
 
@@ -625,6 +646,69 @@ TEST_F(processes, cgroup_quota_needs_privilege_and_a_cgroup)
 	EXPECT_EQ(HMMRT_PRIORITY_MAX, quota.out_priority);
 	close(cgroup);
 	EXPECT_EQ(0, rmdir(CGROUP));
+}
+
+#define CROWD		12
+#define CROWD_MAX	"8"
+#define CROWD_USER	1234
+
+/*
+ * Starts a process of another user that has one page on the device, and writes
+ * whether it has.
+ */
+static pid_t hold_a_page(uint32_t id, int answers)
+{
+	struct hmmrt_prefetch prefetch = { 0 };
+	struct hmmrt_gpu_bind bind;
+	pid_t pid = fork();
+	int space, gpu;
+	char *page, has;
+
+	if (pid)
+		return pid;
+	space = open_manager();
+	gpu = open_gpu(0);
+	page = arena_anon(PAGE_BYTES);
+	if (!page || setuid(CROWD_USER) ||
+	    prctl(PR_SET_PDEATHSIG, SIGKILL) || cmd_space_create(space) ||
+	    cmd_bind(gpu, space, &bind))
+		_exit(1);
+	*page = 1;
+	has = !cmd_prefetch(space, page, PAGE_BYTES, id, &prefetch) &&
+	      prefetch.out_pages_moved == 1;
+	if (write(answers, &has, 1) == 1)
+		pause();
+	_exit(1);
+}
+
+/* However many processes a user starts, other users have their number. */
+TEST_F(processes, processes_of_a_user_leave_the_rest_to_others)
+{
+	const struct plan plan = { BLOCK_BYTES, DEFAULT, NO_LIMIT, NULL };
+	int i, answers[2], holders = 0;
+	struct other other;
+	pid_t crowd[CROWD];
+	char has;
+
+	ASSERT_TRUE(write_text(PROCESSES_MAX, CROWD_MAX));
+	ASSERT_EQ(0, pipe2(answers, O_CLOEXEC));
+	for (i = 0; i < CROWD; i++) {
+		crowd[i] = hold_a_page(self->id, answers[1]);
+		ASSERT_LT(0, crowd[i]);
+	}
+	close(answers[1]);
+	for (i = 0; i < CROWD; i++)
+		holders += read(answers[0], &has, 1) == 1 && has;
+	EXPECT_EQ(atoi(CROWD_MAX), holders);
+	ASSERT_TRUE(start_other(&other, &plan));
+	EXPECT_EQ(BLOCK_BYTES, ask(&other, PREFETCH).used);
+	EXPECT_TRUE(end_other(&other));
+	for (i = 0; i < CROWD; i++) {
+		EXPECT_EQ(0, kill(crowd[i], SIGKILL));
+		EXPECT_EQ(crowd[i], waitpid(crowd[i], NULL, 0));
+	}
+	close(answers[0]);
+	EXPECT_TRUE(is_given_back(self));
 }
 
 TEST_HARNESS_MAIN

@@ -700,9 +700,9 @@ enum hmmrt_quota_scope {
  * allocated, until the page is freed. This includes duplicates of read-mostly
  * pages. The charge stays when other processes share the page, as after a fork,
  * and when the process exits. The page is also charged to the cgroup that the
- * process was in when it bound the device, and to all ancestors of that cgroup.
- * Moving the process to another cgroup later does not move the charge, and does
- * not change the cgroup to which later pages are charged.
+ * process was in when it bound the device, wherever it moves, and to all above.
+ * processes_max of hmmrt limits the processes of a user that have memory of a
+ * device. A further process is treated as if its limit were 0.
  *
  * Limit: a limit is exact to the page. An allocation over the limit first
  * evicts pages charged to the same limit, in units of a block. Pages for which
