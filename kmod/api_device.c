@@ -13,7 +13,8 @@
  *            device becomes an orphan, which has its id, its struct pages and a
  *            reference to the module, but neither a name nor a driver. The CPU
  *            copies its pages, and a work tries again until the last one is
- *            gone. Until then no device is registered with the same memory.
+ *            gone. The memory is claimed by the manager, and not by the driver,
+ *            so that nothing gets it before.
  */
 #include <linux/bitfield.h>
 #include <linux/highmem.h>
@@ -75,21 +76,24 @@ static bool desc_valid(const struct hmmrt_device_desc *desc)
 		   HMMRT_DEVICE_COHERENT | HMMRT_DEVICE_PEER_ACCESS));
 }
 
-/* Returns true if an orphan has some of the memory of a new device. */
-static bool is_orphaned(const struct hmmrt_device_desc *desc)
+/*
+ * Coherent memory is claimed for the manager, which may use it for longer than
+ * the driver: see Orphans.
+ */
+static int memory_claim(const struct hmmrt_device_desc *desc,
+			struct hmmrt_device *dev)
 {
-	unsigned int id;
+	if (!desc->memory_start ||
+	    request_mem_region(desc->memory_start, desc->memory_bytes,
+			       dev->name))
+		return 0;
+	return -EBUSY;
+}
 
-	lockdep_assert_held(&devices_lock);
-	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
-		const struct hmmrt_device *dev = devices[id];
-
-		if (dev && dev->orphan && desc->memory_start &&
-		    desc->memory_start < dev->memory_start + dev->vram.size &&
-		    dev->memory_start < desc->memory_start + desc->memory_bytes)
-			return true;
-	}
-	return false;
+static void memory_release(const struct hmmrt_device *dev, u64 bytes)
+{
+	if (dev->memory_start)
+		release_mem_region(dev->memory_start, bytes);
 }
 
 static int device_id_reserve(struct hmmrt_device *dev)
@@ -131,12 +135,15 @@ struct hmmrt_device *hmmrt_device_register(const struct hmmrt_device_desc *desc)
 	init_completion(&dev->unused);
 	INIT_LIST_HEAD(&dev->bindings);
 	mutex_init(&dev->age);
-	rc = init_srcu_struct(&dev->copies);
+	rc = memory_claim(desc, dev);
 	if (rc)
 		goto err_free;
+	rc = init_srcu_struct(&dev->copies);
+	if (rc)
+		goto err_release;
 
 	mutex_lock(&devices_lock);
-	rc = is_orphaned(desc) ? -EBUSY : device_id_reserve(dev);
+	rc = device_id_reserve(dev);
 	if (!rc)
 		rc = hmmrt_vram_init(dev, desc->memory_bytes,
 				     &device_pagemap_ops);
@@ -152,6 +159,8 @@ struct hmmrt_device *hmmrt_device_register(const struct hmmrt_device_desc *desc)
 
 err_copies:
 	cleanup_srcu_struct(&dev->copies);
+err_release:
+	memory_release(dev, desc->memory_bytes);
 err_free:
 	kfree(dev);
 	return ERR_PTR(rc);
@@ -162,6 +171,7 @@ EXPORT_SYMBOL_GPL(hmmrt_device_register);
 static void free_device(struct hmmrt_device *dev)
 {
 	hmmrt_vram_destroy(dev);
+	memory_release(dev, dev->vram.size);
 
 	mutex_lock(&devices_lock);
 	devices[dev->id] = NULL;

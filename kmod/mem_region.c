@@ -14,7 +14,7 @@
 #include "mem.h"
 #include "mem_check.h"
 
-/* The driver owns the address range of coherent memory. */
+/* That of coherent memory is claimed for all regions: see api_device.c. */
 static void pgmap_release_range(const struct dev_pagemap *pgmap)
 {
 	if (pgmap->type == MEMORY_DEVICE_PRIVATE)

@@ -393,7 +393,8 @@ struct hmmrt_device_ops {
  * @ops: operations, valid until the device is unregistered
  * @memory_bytes: size of the device memory, a multiple of HMMRT_CHUNK_SIZE
  * @memory_start: for a coherent device, physical address of its memory, a
- *	multiple of HMMRT_CHUNK_SIZE that the driver has reserved. Otherwise 0.
+ *	multiple of HMMRT_CHUNK_SIZE. The manager claims it (request_mem_region())
+ *	until its last page is free, so the driver must not. Otherwise 0.
  * @numa_node: nearest online node, or NUMA_NO_NODE
  * @flags: HMMRT_DEVICE_*
  * @drvdata: driver data, see hmmrt_device_drvdata()
@@ -414,9 +415,9 @@ struct hmmrt_device_desc {
  *
  * Context: process context, sleeps.
  * Return: the device, or an ERR_PTR: -EINVAL if the description is invalid or
- * the kernel uses the coherent memory itself, -EBUSY if pages of a removed
- * device there are still in use, -EEXIST if the name is in use, -ENOSPC if there
- * are HMMRT_MAX_DEVICES devices already, -ENOMEM.
+ * the kernel uses the coherent memory itself, -EBUSY if another has claimed it
+ * or pages of a removed device there are still in use, -EEXIST if the name is in
+ * use, -ENOSPC if there are HMMRT_MAX_DEVICES devices already, -ENOMEM.
  */
 struct hmmrt_device *
 hmmrt_device_register(const struct hmmrt_device_desc *desc);
@@ -430,9 +431,9 @@ hmmrt_device_register(const struct hmmrt_device_desc *desc);
  * Context: process context, no locks, sleeps.
  * Return: true. Of a coherent device false, if pages of its memory did not leave
  * for some seconds, because others hold them. The device and its ops are not
- * used any more in this case either, but the memory is: it must not be used for
- * anything else, and the device is unregistered for the manager only when the
- * last page is free. Until then registering the same memory is -EBUSY.
+ * used any more in this case either, but the memory is. The device is
+ * unregistered for the manager only when the last page is free. Until then the
+ * memory stays claimed, so that a driver need not look at the result.
  */
 bool hmmrt_device_unregister(struct hmmrt_device *dev);
 void *hmmrt_device_drvdata(const struct hmmrt_device *dev);

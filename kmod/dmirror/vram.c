@@ -8,7 +8,6 @@
  * a module parameter. The kernel maps it while it has struct pages.
  */
 #include <linux/highmem.h>
-#include <linux/ioport.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -26,9 +25,7 @@ void *dmirror_vram(struct dmirror *dmirror, u64 offset)
 int dmirror_vram_init(struct dmirror *dmirror)
 {
 	if (dmirror->memory_start)
-		return request_mem_region(dmirror->memory_start,
-					  dmirror->memory_bytes,
-					  dmirror->name) ? 0 : -EBUSY;
+		return 0;
 	dmirror->backing = kvcalloc(dmirror->memory_bytes >> HMMRT_CHUNK_SHIFT,
 				    sizeof(*dmirror->backing), GFP_KERNEL);
 	return dmirror->backing ? 0 : -ENOMEM;
@@ -37,9 +34,6 @@ int dmirror_vram_init(struct dmirror *dmirror)
 /* hmmrt_device_unregister() has depopulated all chunks. */
 void dmirror_vram_destroy(struct dmirror *dmirror)
 {
-	if (dmirror->memory_start)
-		release_mem_region(dmirror->memory_start,
-				   dmirror->memory_bytes);
 	kvfree(dmirror->backing);
 }
 

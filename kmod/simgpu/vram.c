@@ -10,7 +10,6 @@
  */
 #include <linux/gfp.h>
 #include <linux/highmem.h>
-#include <linux/ioport.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 
@@ -36,8 +35,7 @@ unsigned long simgpu_vram_pfn(struct simgpu *gpu, u64 offset)
 int simgpu_vram_init(struct simgpu *gpu)
 {
 	if (gpu->memory_start)
-		return request_mem_region(gpu->memory_start, gpu->memory_bytes,
-					  gpu->name) ? 0 : -EBUSY;
+		return 0;
 	gpu->backing = kvcalloc(gpu->memory_bytes >> HMMRT_CHUNK_SHIFT,
 				sizeof(*gpu->backing), GFP_KERNEL);
 	return gpu->backing ? 0 : -ENOMEM;
@@ -46,8 +44,6 @@ int simgpu_vram_init(struct simgpu *gpu)
 /* hmmrt_device_unregister() has depopulated all chunks. */
 void simgpu_vram_destroy(struct simgpu *gpu)
 {
-	if (gpu->memory_start)
-		release_mem_region(gpu->memory_start, gpu->memory_bytes);
 	kvfree(gpu->backing);
 }
 

@@ -562,6 +562,23 @@ static int load_again(const unsigned long *starts)
 	return rc;
 }
 
+/* Returns true if a device's name stands at this address in /proc/iomem. */
+static bool is_claimed(unsigned long start)
+{
+	char line[256], at[32], *name;
+	FILE *iomem = fopen("/proc/iomem", "re");
+	bool claimed = false;
+
+	snprintf(at, sizeof(at), "%08lx-", start);
+	while (iomem && fgets(line, sizeof(line), iomem)) {
+		name = strstr(line, at);
+		claimed |= name && strstr(name, " : hmmrt-gpu");
+	}
+	if (iomem)
+		fclose(iomem);
+	return claimed;
+}
+
 /*
  * A program holds a page for as long as it likes. The device is removed
  * nevertheless. The page keeps its content, and nothing is left when it is
@@ -585,6 +602,7 @@ TEST_F(module, removal_does_not_wait_for_a_page_in_a_pipe)
 	snprintf(text, sizeof(text), "memory=%d coherent=0,%#lx", DEVICE_MIB,
 		 self->starts[1]);
 	EXPECT_EQ(-EBUSY, module_insert("hmmrt_simgpu", text));
+	EXPECT_TRUE(is_claimed(self->starts[1]));
 	EXPECT_EQ(-EWOULDBLOCK, module_remove("hmmrt"));
 	ASSERT_EQ(PAGE_BYTES, read(ends[0], words, PAGE_BYTES));
 	EXPECT_EQ(77, words[0]);
@@ -602,7 +620,7 @@ TEST_F(module, bad_addresses_are_refused)
 
 	ASSERT_EQ(0, simgpu_remove());
 	/* An address in the kernel's own memory. */
-	EXPECT_EQ(-EBUSY, module_insert("hmmrt_simgpu", "coherent=0x1000000"));
+	EXPECT_EQ(-EINVAL, module_insert("hmmrt_simgpu", "coherent=0x1000000"));
 	snprintf(text, sizeof(text), "memory=%d coherent=%#lx,%#lx", DEVICE_MIB,
 		 at, at + BLOCK_BYTES);
 	EXPECT_EQ(-EBUSY, module_insert("hmmrt_simgpu", text));
