@@ -9,6 +9,7 @@
 #include "sys/syscalls.hpp"
 
 #include <cerrno>
+#include <cstddef>
 #include <immintrin.h>
 #include <mutex>
 #include <pthread.h>
@@ -106,13 +107,27 @@ void record(lane_position& self, fault_block fault, const code_state& state) {
     self.failed = true;
 }
 
+bool has_registers(const void* context) {
+    return sys::is_readable(reinterpret_cast<std::uint64_t>(context),
+                            offsetof(ucontext_t, uc_mcontext) + sizeof(mcontext_t));
+}
+
+/// A handler of the program that calls this one may have nothing to pass on: the
+/// launch ends, with the place of that handler.
 void on_failure(int signal, siginfo_t* info, void* context) {
     lane_position* const self = lane_in_device_code();
     if (self == nullptr) return;
     if (self->walking) siglongjmp(self->walk_escape, 1);
-    const auto& interrupted = *static_cast<const ucontext_t*>(context);
+    siginfo_t about = {};
+    ucontext_t interrupted = {};
+    if (has_info(signal, info) && has_registers(context)) {
+        about = *info;
+        interrupted.uc_mcontext = static_cast<const ucontext_t*>(context)->uc_mcontext;
+    } else if (getcontext(&interrupted) != 0) {
+        interrupted = {};
+    }
     const code_state state = state_of(interrupted);
-    record(*self, fault_of(signal, *info, interrupted), state);
+    record(*self, fault_of(signal, about, interrupted), state);
     leave(*self);
 }
 

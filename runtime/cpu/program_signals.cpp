@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cpu/program_signals.hpp"
 
+#include "sys/syscalls.hpp"
+
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -8,7 +10,6 @@
 #include <cstring>
 #include <mutex>
 #include <pthread.h>
-#include <ucontext.h>
 #include <utility>
 
 namespace hmmrt {
@@ -16,6 +17,7 @@ namespace {
 
 constexpr std::array signals = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
 constexpr std::size_t levels = 8;
+constexpr int own_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
 
 /// An action of the program.
 struct program_action {
@@ -31,6 +33,7 @@ struct taken_signal {
 std::array<taken_signal, signals.size()> taken_signals;
 std::mutex taking;
 std::atomic<device_signal_handler> first_handler{nullptr};
+std::atomic<int> blocked_signal{0}; ///< in the library's handlers
 
 std::size_t index_of(int signal) {
     std::size_t index = 0;
@@ -46,17 +49,20 @@ bool is_raised(const siginfo_t& info) {
 /// Ends the process by the signal. An instruction that failed fails again when
 /// the handler returns, with the registers of that moment in a core file. The
 /// instruction after a breakpoint does not.
-void deliver_default(int signal, const siginfo_t& info) {
+void deliver_default(int signal, bool failed) {
     struct sigaction action = {};
     action.sa_handler = SIG_DFL;
     sigaction(signal, &action, nullptr);
-    if (!is_raised(info) && signal != SIGTRAP) return;
+    if (failed && signal != SIGTRAP) return;
     ::raise(signal);
 }
 
+/// A handler of the program that calls this one has its own context, or none.
 void call_handler(const struct sigaction& action, int signal, siginfo_t* info, void* context) {
-    sigset_t mask = static_cast<const ucontext_t*>(context)->uc_sigmask;
+    sigset_t mask;
     sigset_t all;
+    pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+    sigdelset(&mask, blocked_signal.load());
     sigorset(&all, &mask, &action.sa_mask);
     if ((action.sa_flags & SA_NODEFER) == 0) sigaddset(&all, signal);
     pthread_sigmask(SIG_SETMASK, &all, nullptr); // the end of the handler restores it
@@ -70,13 +76,13 @@ void pass_on(program_action& to, int signal, siginfo_t* info, void* context) {
     const struct sigaction action = to.action;
     const bool is_handler = (action.sa_flags & SA_SIGINFO) != 0 ||
                             (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
-    if (!is_handler) {
+    const bool resets = (action.sa_flags & SA_RESETHAND) != 0;
+    if (!is_handler || (resets && to.called.exchange(true))) {
+        const bool failed = has_info(signal, info) && !is_raised(*info);
         // a failed instruction cannot be ignored
-        if (action.sa_handler == SIG_IGN && is_raised(*info)) return;
-        return deliver_default(signal, *info);
+        if (action.sa_handler == SIG_IGN && !is_handler && !failed) return;
+        return deliver_default(signal, failed);
     }
-    if ((action.sa_flags & SA_RESETHAND) != 0 && to.called.exchange(true))
-        return deliver_default(signal, *info);
     call_handler(action, signal, info, context);
 }
 
@@ -95,12 +101,25 @@ constexpr std::array<handler, sizeof...(Level)> make_handlers(std::index_sequenc
 
 constexpr auto handlers = make_handlers(std::make_index_sequence<levels>());
 
-/// -1 for an action of the program.
+/// -1 for an action of the program. One that got the library's handler from
+/// signal() installs it with other flags.
 int level_of(const struct sigaction& action) {
     for (std::size_t i = 0; i < levels; i++)
-        if ((action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == handlers[i])
-            return static_cast<int>(i);
+        if (action.sa_sigaction == handlers[i]) return static_cast<int>(i);
     return -1;
+}
+
+struct sigaction own_action(std::size_t level, const struct sigaction& of_program) {
+    struct sigaction own = {};
+    own.sa_sigaction = handlers[level];
+    own.sa_flags = own_flags | (of_program.sa_flags & SA_RESTART);
+    sigaddset(&own.sa_mask, blocked_signal.load()); // a failure is recorded to its end
+    return own;
+}
+
+bool is_whole(const struct sigaction& own) {
+    return (own.sa_flags & own_flags) == own_flags &&
+           sigismember(&own.sa_mask, blocked_signal.load()) == 1;
 }
 
 bool is_same(const struct sigaction& left, const struct sigaction& right) {
@@ -117,24 +136,25 @@ std::size_t level_for(const taken_signal& of, const struct sigaction& action) {
     return above < levels ? above : levels - 1;
 }
 
-void take(std::size_t index, int stop_signal) {
+void take(std::size_t index) {
     taken_signal& of = taken_signals[index];
     struct sigaction now;
     if (sigaction(signals[index], nullptr, &now) != 0) return;
     int level = level_of(now);
-    if (level >= 0 && level == of.level.load()) return;
+    if (level >= 0 && level == of.level.load() && is_whole(now)) return;
     const std::lock_guard lock(taking);
     sigaction(signals[index], nullptr, &now); // another lane may have taken it
     level = level_of(now);
-    if (level < 0) {
+    const bool is_own = level >= 0;
+    if (!is_own) {
         const std::size_t free = level_for(of, now);
         of.actions[free].action = now;
         of.actions[free].called.store(false);
-        struct sigaction own = {};
-        own.sa_sigaction = handlers[free];
-        own.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | (now.sa_flags & SA_RESTART);
-        sigaddset(&own.sa_mask, stop_signal); // a failure is recorded to its end
         level = static_cast<int>(free);
+    }
+    if (!is_own || !is_whole(now)) {
+        const auto of_level = static_cast<std::size_t>(level);
+        const struct sigaction own = own_action(of_level, of.actions[of_level].action);
         sigaction(signals[index], &own, nullptr);
     }
     of.level.store(level);
@@ -142,10 +162,16 @@ void take(std::size_t index, int stop_signal) {
 
 } // namespace
 
+bool has_info(int signal, const siginfo_t* info) {
+    return sys::is_readable(reinterpret_cast<std::uint64_t>(info), sizeof(*info)) &&
+           info->si_signo == signal;
+}
+
 void take_program_signals(device_signal_handler first, int stop_signal) {
     first_handler.store(first);
+    blocked_signal.store(stop_signal);
     for (std::size_t i = 0; i < signals.size(); i++)
-        take(i, stop_signal);
+        take(i);
 }
 
 } // namespace hmmrt

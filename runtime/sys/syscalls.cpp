@@ -21,6 +21,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -235,7 +236,7 @@ std::uint64_t locked_memory_limit() {
 
 /// mincore() fails if a part is not mapped. msync() would do, too, but valgrind
 /// complains about it if a part of the range is free heap memory.
-bool is_mapped(std::uint64_t address, std::size_t bytes) {
+[[gnu::noinline]] bool is_mapped(std::uint64_t address, std::size_t bytes) {
     constexpr std::size_t pages = 16 << 10; // at a time
     unsigned char resident[pages];
     while (bytes > 0) {
@@ -243,6 +244,29 @@ bool is_mapped(std::uint64_t address, std::size_t bytes) {
         if (raw_syscall(SYS_mincore, address, part, address_of(resident)) != 0) return false;
         address += part;
         bytes -= part;
+    }
+    return true;
+}
+
+/// Copies a byte of each page. The kernel may refuse that altogether: seccomp.
+bool is_readable(std::uint64_t address, std::size_t bytes) {
+    constexpr std::size_t pages = 64; // at a time
+    if (bytes > ~std::uint64_t{0} - address) return false;
+    const std::uint64_t end = address + bytes;
+    while (address < end) {
+        iovec from[pages];
+        char copied[pages];
+        const iovec to = {copied, pages};
+        std::size_t count = 0;
+        const std::uint64_t first = address;
+        for (; count < pages && address < end; address = (address | (page_size - 1)) + 1)
+            from[count++] = {reinterpret_cast<void*>(address), 1};
+        const std::int64_t got =
+            raw_syscall(SYS_process_vm_readv, static_cast<std::uint64_t>(::getpid()),
+                        address_of(&to), 1, address_of(from), count, 0);
+        if (got == -EPERM || got == -ENOSYS)
+            return is_mapped(first & ~(page_size - 1), end - (first & ~(page_size - 1)));
+        if (got != static_cast<std::int64_t>(count)) return false;
     }
     return true;
 }

@@ -61,6 +61,9 @@ bool has_locked(std::uint64_t address, std::size_t bytes);
 std::uint64_t locked_memory_limit();
 /// True if the whole range is mapped.
 bool is_mapped(std::uint64_t address, std::size_t bytes);
+/// True if this process can read the whole range. May be called by a handler of
+/// signals. Where the kernel does not tell, a range that is mapped counts.
+bool is_readable(std::uint64_t address, std::size_t bytes);
 
 /// Waits until @word differs from @expected, or until woken; false if
 /// @milliseconds passed first.

@@ -710,6 +710,73 @@ void restore_handler() {
     middle(nullptr);
 }
 
+/// Handlers that signal() installs do not tell what they replace, and pass on
+/// nothing but the signal.
+void (*replaced_handler)(int);
+
+void call_replaced_handler(int signal) {
+    tell(signal);
+    replaced_handler(signal);
+}
+
+void tell_and_leave(int signal) {
+    tell(signal);
+    _exit(0);
+}
+
+void replace_and_restore_by_signal() {
+    std::signal(SIGSEGV,
+                std::getenv("INSTALL") == std::string("before") ? tell_and_leave : SIG_DFL);
+    use_device();
+    std::signal(SIGSEGV, std::signal(SIGSEGV, tell));
+}
+
+void restore_handler_by_signal() {
+    install(SIGUSR2, SIG_IGN);
+    replace_and_restore_by_signal();
+    middle(nullptr);
+}
+
+void restore_handler_by_signal_and_launch() {
+    install(SIGUSR2, SIG_IGN);
+    replace_and_restore_by_signal();
+    use_device();
+    middle(nullptr);
+}
+
+void replace_by_signal(int signal, void (*first)(int)) {
+    install(SIGUSR2, SIG_IGN);
+    std::signal(signal, first);
+    use_device();
+    replaced_handler = std::signal(signal, call_replaced_handler);
+    if (std::getenv("INSTALL") == std::string("after")) use_device();
+}
+
+void call_handler_of_signal() {
+    replace_by_signal(SIGSEGV, tell_and_leave);
+    middle(nullptr);
+}
+
+void call_default_by_signal() {
+    replace_by_signal(SIGFPE, SIG_DFL);
+    raise(SIGFPE);
+}
+
+void call_handler_of_signal_on_device() {
+    std::atomic<bool> begun = false, go = false;
+    hmm::launch(1, [&](std::size_t) {
+        begun = true;
+        while (!go)
+            asm volatile("pause");
+        middle(nullptr);
+    });
+    while (!begun)
+        usleep(1000);
+    replaced_handler = std::signal(SIGSEGV, call_replaced_handler);
+    go = true;
+    _exit(hmm::synchronize(std::nothrow) == hmmErrorIllegalAddress ? 0 : 1);
+}
+
 template <int Signal>
 void die_of() {
     install(Signal, SIG_DFL);
@@ -766,6 +833,31 @@ TEST_P(Handler, MayBeReplacedByTheOneBefore) {
     EXPECT_EQ(calls_in(seen.errors), 0);
 }
 
+TEST_P(Handler, MayBeReplacedByTheOneBeforeWithSignal) {
+    NEEDS_FAILURES();
+    const bool has_handler = std::string(GetParam()) == install_before;
+    for (const char* part : {"restore_handler_by_signal", "restore_handler_by_signal_and_launch"}) {
+        const outcome seen = run_program(part, GetParam());
+        EXPECT_TRUE(has_handler ? seen.exited_with(0) : died_of(seen, SIGSEGV))
+            << part << seen.status << seen.errors;
+        EXPECT_EQ(calls_in(seen.errors), has_handler ? 1 : 0) << part;
+    }
+}
+
+TEST_P(Handler, MayCallTheOneThatItReplacedWithTheSignalAlone) {
+    NEEDS_FAILURES();
+    const outcome seen = run_program("call_handler_of_signal", GetParam());
+    EXPECT_TRUE(seen.exited_with(0)) << seen.status << seen.errors;
+    EXPECT_EQ(calls_in(seen.errors), 2);
+    if (is_cpu_device()) { // elsewhere the default is no function that can be called
+        const outcome none = run_program("call_default_by_signal", GetParam());
+        EXPECT_TRUE(died_of(none, SIGFPE)) << none.status << none.errors;
+        EXPECT_EQ(calls_in(none.errors), 1);
+    }
+    const outcome on_device = run_program("call_handler_of_signal_on_device", GetParam());
+    EXPECT_TRUE(on_device.exited_with(0)) << on_device.status << on_device.errors;
+}
+
 TEST_P(Handler, OfNoneEndsTheProgramByTheSignal) {
     NEEDS_FAILURES();
     EXPECT_TRUE(died_of(run_program("die_of_segv", GetParam()), SIGSEGV));
@@ -802,6 +894,11 @@ int run_part(const std::string& name) {
         {"ignore_traps", ignore_traps},
         {"call_handler_before", call_handler_before},
         {"restore_handler", restore_handler},
+        {"restore_handler_by_signal", restore_handler_by_signal},
+        {"restore_handler_by_signal_and_launch", restore_handler_by_signal_and_launch},
+        {"call_handler_of_signal", call_handler_of_signal},
+        {"call_default_by_signal", call_default_by_signal},
+        {"call_handler_of_signal_on_device", call_handler_of_signal_on_device},
         {"die_of_segv", die_of<SIGSEGV>},
         {"die_of_fpe", die_of<SIGFPE>},
         {"die_of_abrt", die_of<SIGABRT>},

@@ -408,6 +408,10 @@ bool is_mapped(std::uint64_t address, std::size_t bytes) {
     return kernel.memory.is_mapped(address, bytes);
 }
 
+bool is_readable(std::uint64_t address, std::size_t bytes) {
+    return is_mapped(address & ~(page_size - 1), bytes + address % page_size);
+}
+
 bool wait_for_change(futex_word& word, std::uint32_t expected, int milliseconds) {
     const timespec limit = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
     return raw_syscall(SYS_futex, address_of(&word), FUTEX_WAIT, expected, address_of(&limit)) !=
