@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::array signals = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
 constexpr std::size_t levels = 8;
+constexpr int restorer_flag = 0x04000000; ///< SA_RESTORER, of the C library
 constexpr int own_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
 
 /// An action of the program.
@@ -123,7 +124,8 @@ bool is_whole(const struct sigaction& own) {
 }
 
 bool is_same(const struct sigaction& left, const struct sigaction& right) {
-    return left.sa_handler == right.sa_handler && left.sa_flags == right.sa_flags &&
+    return left.sa_handler == right.sa_handler &&
+           ((left.sa_flags ^ right.sa_flags) & ~restorer_flag) == 0 &&
            std::memcmp(&left.sa_mask, &right.sa_mask, sizeof(std::uint64_t)) == 0;
 }
 
@@ -136,28 +138,32 @@ std::size_t level_for(const taken_signal& of, const struct sigaction& action) {
     return above < levels ? above : levels - 1;
 }
 
+std::size_t keep(taken_signal& of, const struct sigaction& action) {
+    const std::size_t free = level_for(of, action);
+    of.actions[free].action = action;
+    of.actions[free].called.store(false);
+    return free;
+}
+
 void take(std::size_t index) {
     taken_signal& of = taken_signals[index];
     struct sigaction now;
     if (sigaction(signals[index], nullptr, &now) != 0) return;
-    int level = level_of(now);
+    const int level = level_of(now);
     if (level >= 0 && level == of.level.load() && is_whole(now)) return;
     const std::lock_guard lock(taking);
     sigaction(signals[index], nullptr, &now); // another lane may have taken it
-    level = level_of(now);
-    const bool is_own = level >= 0;
-    if (!is_own) {
-        const std::size_t free = level_for(of, now);
-        of.actions[free].action = now;
-        of.actions[free].called.store(false);
-        level = static_cast<int>(free);
+    for (struct sigaction found = now;;) {
+        const int known = level_of(found);
+        const std::size_t kept = known >= 0 ? static_cast<std::size_t>(known) : keep(of, found);
+        const struct sigaction own = own_action(kept, of.actions[kept].action);
+        of.level.store(static_cast<int>(kept));
+        if (is_same(now, own)) return;
+        // the program may have installed another in the meantime
+        sigaction(signals[index], &own, &found);
+        if (is_same(found, now)) return;
+        now = own;
     }
-    if (!is_own || !is_whole(now)) {
-        const auto of_level = static_cast<std::size_t>(level);
-        const struct sigaction own = own_action(of_level, of.actions[of_level].action);
-        sigaction(signals[index], &own, nullptr);
-    }
-    of.level.store(level);
 }
 
 } // namespace

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <err.h>
 #include <fcntl.h>
 #include <filesystem>
@@ -25,6 +26,24 @@
 #include <ucontext.h>
 #include <unistd.h>
 #include <vector>
+
+namespace {
+
+/// Called before the next sigaction() that changes an action.
+std::atomic<void (*)()> before_change = nullptr;
+
+} // namespace
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// The library's calls come here, too.
+extern "C" [[gnu::visibility("default")]] int sigaction(int signal, const struct sigaction* action,
+                                                        struct sigaction* before) noexcept {
+    static const auto next =
+        reinterpret_cast<decltype(&::sigaction)>(dlsym(RTLD_NEXT, "sigaction"));
+    if (action != nullptr && before_change != nullptr) before_change.exchange(nullptr)();
+    return next(signal, action, before);
+}
+#endif
 
 namespace {
 
@@ -777,6 +796,15 @@ void call_handler_of_signal_on_device() {
     _exit(hmm::synchronize(std::nothrow) == hmmErrorIllegalAddress ? 0 : 1);
 }
 
+void install_while_the_library_does() {
+    install(SIGUSR2, SIG_IGN);
+    std::signal(SIGSEGV, tell);
+    before_change = [] { std::signal(SIGSEGV, tell_and_leave); };
+    use_device();
+    if (before_change != nullptr) _exit(1);
+    middle(nullptr);
+}
+
 template <int Signal>
 void die_of() {
     install(Signal, SIG_DFL);
@@ -858,6 +886,14 @@ TEST_P(Handler, MayCallTheOneThatItReplacedWithTheSignalAlone) {
     EXPECT_TRUE(on_device.exited_with(0)) << on_device.status << on_device.errors;
 }
 
+TEST_P(Handler, IsNotLostIfItIsInstalledWhileTheLibraryInstallsItsOwn) {
+    NEEDS_FAILURES();
+    if (!is_cpu_device()) GTEST_SKIP() << "the library installs no handler";
+    const outcome seen = run_program("install_while_the_library_does", GetParam());
+    EXPECT_TRUE(seen.exited_with(0)) << seen.status << seen.errors;
+    EXPECT_EQ(calls_in(seen.errors), 1);
+}
+
 TEST_P(Handler, OfNoneEndsTheProgramByTheSignal) {
     NEEDS_FAILURES();
     EXPECT_TRUE(died_of(run_program("die_of_segv", GetParam()), SIGSEGV));
@@ -899,6 +935,7 @@ int run_part(const std::string& name) {
         {"call_handler_of_signal", call_handler_of_signal},
         {"call_default_by_signal", call_default_by_signal},
         {"call_handler_of_signal_on_device", call_handler_of_signal_on_device},
+        {"install_while_the_library_does", install_while_the_library_does},
         {"die_of_segv", die_of<SIGSEGV>},
         {"die_of_fpe", die_of<SIGFPE>},
         {"die_of_abrt", die_of<SIGABRT>},
