@@ -48,12 +48,21 @@ copy_memory memory_of(const copy_side& side) {
     return found;
 }
 
+/// Buffers of copies that are complete are free when their closures are
+/// destroyed, which calls in other streams may leave undone.
+staged_bytes take_buffer(std::size_t bytes) {
+    if (staged_bytes taken = staged_bytes::take(bytes)) return taken;
+    for (const auto& each : process::get().devices())
+        if (const auto running = each->running()) running->reap_all(all_queues);
+    return staged_bytes::take(bytes);
+}
+
 /// A buffer for a source that the calling thread can read. What is not mapped is
 /// the device's fault, and not one of this thread.
 staged_bytes buffer_for(const copy_side& from, std::size_t bytes) {
     const page_range pages = pages_around(from.begin, from.bytes);
     if (bytes > staged_bytes::most_of_a_copy || !sys::is_mapped(pages.addr, pages.len)) return {};
-    return staged_bytes::take(bytes);
+    return take_buffer(bytes);
 }
 
 } // namespace

@@ -11,8 +11,6 @@
 namespace hmmrt {
 namespace {
 
-constexpr std::uint32_t all_queues = (1u << queue_count) - 1;
-
 /// Queues to wait for with a stream. The legacy stream (NULL) waits for all
 /// blocking queues.
 std::uint32_t queues_of(const stream* where) {

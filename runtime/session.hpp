@@ -55,6 +55,8 @@ struct session_options {
 
 class session;
 
+inline constexpr std::uint32_t all_queues = (1u << queue_count) - 1;
+
 /// Positions of other queues that an entry waits for.
 struct entry_after {
     std::uint32_t mask = 0;

@@ -322,6 +322,41 @@ TEST_F(CopyOrder, MoreThanCanBeStagedIsCopiedAllTheSame) {
     EXPECT_EQ(hmmFree(all), hmmSuccess);
 }
 
+TEST_F(CopyOrder, CopiesOfAnotherStreamThatAreCompleteTakeNoSpace) {
+    constexpr std::size_t part = 1 << 20;
+    constexpr std::size_t parts = 32; ///< all that can be staged
+    const hmm::stream filled;
+    std::atomic<bool> filled_goes = false, is_complete = false, returned = false;
+    std::vector<unsigned char> source(part);
+    void* target = nullptr;
+    ASSERT_EQ(hmmMalloc(&target, part), hmmSuccess);
+    hmm::launch(filled, 1, [&](std::size_t) {
+        while (!filled_goes)
+            _mm_pause();
+    });
+    for (std::size_t i = 0; i < parts; i++)
+        ASSERT_EQ(hmmMemcpyAsync(target, source.data(), part, hmmMemcpyHostToDevice, filled.get()),
+                  hmmSuccess);
+    hmm::launch(filled, 1, [&](std::size_t) { is_complete = true; });
+    filled_goes = true;
+    while (!is_complete) // hmmStreamQuery() would free the buffers
+        usleep(1000);
+    hold();
+    std::thread rescue([&] {
+        for (int i = 0; i < 5000 && !returned; i++)
+            usleep(1000);
+        go_ = true;
+    });
+    EXPECT_EQ(
+        hmmMemcpyAsync(device_, pageable_.data(), bytes, hmmMemcpyHostToDevice, stream_.get()),
+        hmmSuccess);
+    EXPECT_FALSE(go_) << "the call waited";
+    returned = true;
+    rescue.join();
+    hmm::synchronize();
+    EXPECT_EQ(hmmFree(target), hmmSuccess);
+}
+
 TEST_F(CopyOrder, ADeviceThatFailedEndsTheWait) {
     NEEDS_FAILURES();
     int* volatile nowhere = nullptr;
