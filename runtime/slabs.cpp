@@ -33,6 +33,15 @@ std::int64_t map_pages(std::uint64_t at, std::size_t bytes) {
     return sys::map(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | fixed, -1);
 }
 
+int prefer(std::uint64_t at, std::size_t bytes, std::uint32_t device_id) {
+    hmmrt_advise request = {};
+    request.addr = at;
+    request.len = bytes;
+    request.advice = HMMRT_ADVICE_SET_PREFERRED_LOCATION;
+    request.location = device_id;
+    return process::get().where().advise(request);
+}
+
 } // namespace
 
 slab_table::slab::slab(const slab_kind& kind, std::size_t cell, std::size_t count)
@@ -41,6 +50,7 @@ slab_table::slab::slab(const slab_kind& kind, std::size_t cell, std::size_t coun
       group_cells(std::max<std::size_t>(page_size / cell, 1)),
       cells(count, cell_state::zero, own_pool()),
       used_of_group(count / group_cells, 0, own_pool()),
+      placed(count / group_cells, 0, own_pool()),
       free(count) {}
 
 std::size_t slab_table::cell_size(std::size_t bytes, memory_kind kind) {
@@ -89,11 +99,16 @@ slab_table::table::iterator slab_table::find_open(slabs_of_kind& all) {
 
 void slab_table::place_slab(std::uint64_t begin, slab& which, device& where) {
     if (which.type() != memory_kind::device) return;
-    const std::uint64_t now = where.starts();
-    if (which.placed == now) return;
     check_memory_call("advice",
                       process::get().where().place(begin, which.bytes(), which.device_id));
-    which.placed = now;
+    std::fill(which.placed.begin(), which.placed.end(), where.starts());
+}
+
+/// A group alone: those of other cells have the program's advice.
+void slab_table::place_group(std::uint64_t begin, slab& which, std::size_t group, device& where) {
+    const std::size_t bytes = which.group_bytes();
+    check_memory_call("advice", prefer(begin + group * bytes, bytes, which.device_id));
+    which.placed[group] = where.starts();
 }
 
 bool slab_table::is_locked(const slab& which) {
@@ -145,13 +160,15 @@ void slab_table::remove(table::iterator which) noexcept {
     if (!unmapped) left_.add(std::move(node));
 }
 
-/// Returns what the cell was before.
-slab_table::cell_state slab_table::use_cell(slab& from, std::size_t& index) {
+std::size_t slab_table::find_cell(const slab& from) {
     const auto usable = [](cell_state each) { return each <= cell_state::old; };
-    index = static_cast<std::size_t>(
-        std::find_if(from.cells.begin() + static_cast<std::ptrdiff_t>(from.first), from.cells.end(),
-                     usable) -
-        from.cells.begin());
+    const auto first = from.cells.begin() + static_cast<std::ptrdiff_t>(from.first);
+    return static_cast<std::size_t>(std::find_if(first, from.cells.end(), usable) -
+                                    from.cells.begin());
+}
+
+/// Returns what the cell was before.
+slab_table::cell_state slab_table::use_cell(slab& from, std::size_t index) {
     from.first = index + 1;
     from.used_of_group[index / from.group_cells]++;
     from.used++;
@@ -173,8 +190,9 @@ std::optional<std::uint64_t> slab_table::take(std::size_t bytes, memory_kind kin
         if (found == table_.end()) found = add(of, all, where);
         if (found == table_.end()) return std::nullopt;
         auto& [begin, from] = *found;
-        place_slab(begin, from, where);
-        std::size_t index;
+        const std::size_t index = find_cell(from), group = index / from.group_cells;
+        if (kind == memory_kind::device && from.placed[group] != where.starts())
+            place_group(begin, from, group, where);
         before = use_cell(from, index);
         address = begin + index * cell;
         if (from.free == 0 && from.stale == 0) set_open(all, from, false);
@@ -187,7 +205,9 @@ void slab_table::place(std::uint64_t cell, device& where) {
     const std::lock_guard lock(lock_);
     std::uint64_t begin;
     slab& of = slab_of(cell, begin);
-    place_slab(begin, of, where);
+    const std::size_t group = (cell - begin) / of.group_bytes();
+    if (of.used_of_group[group] == 1 || of.placed[group] != where.starts())
+        place_group(begin, of, group, where);
 }
 
 /// None of its cells is used.
@@ -252,16 +272,16 @@ void slab_table::renew_groups(std::uint64_t begin, slab& which, std::size_t firs
     which.free += end_cell - first_cell;
     which.first = std::min(which.first, first_cell);
     if (which.type() != memory_kind::device) return;
-    hmmrt_advise request = {};
-    request.addr = at;
-    request.len = bytes;
-    request.advice = HMMRT_ADVICE_SET_PREFERRED_LOCATION;
-    request.location = which.device_id;
+    bool preferred = false;
     try {
-        if (of.advise(request) < 0) which.placed = 0; // with the next cell
+        preferred = prefer(at, bytes, which.device_id) >= 0;
     } catch (...) {
-        which.placed = 0;
+        preferred = false;
     }
+    const auto placed = which.placed.begin();
+    if (!preferred) // with the next cell
+        std::fill(placed + static_cast<std::ptrdiff_t>(first),
+                  placed + static_cast<std::ptrdiff_t>(end), 0);
 }
 
 } // namespace hmmrt

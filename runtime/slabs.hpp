@@ -54,8 +54,9 @@ class slab_table {
     std::optional<std::uint64_t> take(std::size_t bytes, memory_kind kind, device& where,
                                       bool zeroed);
     bool has(std::uint64_t address) const;
-    /// Sets the preferred location of a cell's slab again if the device was
-    /// reset since. Throws failure.
+    /// Sets the preferred location of a cell again that is used for something
+    /// else now. If other cells share its page, only if the device was reset
+    /// since. Throws failure.
     void place(std::uint64_t cell, device& where);
     void give(std::uint64_t cell) noexcept;
 
@@ -83,13 +84,14 @@ class slab_table {
         std::size_t group_cells;
         std::pmr::vector<cell_state> cells;
         std::pmr::vector<std::uint16_t> used_of_group;
+        /// device::starts() when the group was placed
+        std::pmr::vector<std::uint64_t> placed;
         std::size_t used = 0;  ///< cells
         std::size_t free = 0;  ///< cells that can be used at once
         std::size_t first = 0; ///< no such cell is before this one
         std::size_t stale = 0; ///< groups
         bool has_gone = false;
         std::uint32_t device_id = 0;
-        std::uint64_t placed = 0; ///< device::starts() when it was placed
         /// in one of the lists of its kind
         address_list::iterator listed;
         bool open = true;
@@ -107,9 +109,11 @@ class slab_table {
     table::iterator add(const slab_kind& of, slabs_of_kind& all, device& where);
     void remove(table::iterator which) noexcept;
     static void place_slab(std::uint64_t begin, slab& which, device& where);
+    static void place_group(std::uint64_t begin, slab& which, std::size_t group, device& where);
     static bool is_locked(const slab& which);
     static void set_open(slabs_of_kind& all, slab& which, bool open) noexcept;
-    static cell_state use_cell(slab& from, std::size_t& index);
+    static std::size_t find_cell(const slab& from);
+    static cell_state use_cell(slab& from, std::size_t index);
     static void make_stale(slab& which, std::size_t group) noexcept;
     static void renew(std::uint64_t begin, slab& which) noexcept;
     static void renew_groups(std::uint64_t begin, slab& which, std::size_t first,

@@ -305,6 +305,20 @@ TEST_F(SmallAllocation, PrefersItsDeviceAlsoAfterAReset) {
     EXPECT_EQ(hmmFree(after), hmmSuccess);
 }
 
+TEST_F(SmallAllocation, AfterAResetLeavesTheAdviceForOthersAsItIs) {
+    char* const before = allocate(2 * page, kinds[1].allocate);
+    ASSERT_EQ(hmmDeviceReset(), hmmSuccess);
+    kernel.memory.clear(); // the modules forget what names the device
+    ASSERT_EQ(hmmMemAdvise(before, 2 * page, hmmMemAdviseSetPreferredLocation,
+                           {hmmMemLocationTypeHost, 0}),
+              hmmSuccess);
+    char* const after = allocate(2 * page, kinds[1].allocate);
+    EXPECT_EQ(hmm::attributes(std::span(before, 2 * page)).preferred.type, hmmMemLocationTypeHost);
+    EXPECT_EQ(hmm::attributes(std::span(after, 2 * page)).preferred.type, hmmMemLocationTypeDevice);
+    EXPECT_EQ(hmmFree(before), hmmSuccess);
+    EXPECT_EQ(hmmFree(after), hmmSuccess);
+}
+
 TEST_F(SmallAllocation, OfTheHostKeepsItsFlags) {
     char *first = nullptr, *second = nullptr;
     ASSERT_EQ(hmmHostAlloc(&first, 24, hmmHostAllocPortable), hmmSuccess);

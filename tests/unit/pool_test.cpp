@@ -89,6 +89,21 @@ TEST_F(Pool, GivesAgainInTheSameStreamAtOnce) {
     in.synchronize();
 }
 
+TEST_F(Pool, GivesMemoryAgainWithoutTheAdviceOfBefore) {
+    for (const std::size_t bytes : {std::size_t{24}, 2 * page}) {
+        char* const first = allocate(bytes);
+        ASSERT_EQ(hmmMemAdvise(first, bytes, hmmMemAdviseSetPreferredLocation,
+                               {hmmMemLocationTypeHost, 0}),
+                  hmmSuccess);
+        free(first);
+        char* const again = allocate(bytes);
+        EXPECT_EQ(again, first);
+        EXPECT_EQ(hmm::attributes(std::span(again, bytes)).preferred.type,
+                  hmmMemLocationTypeDevice);
+        free(again);
+    }
+}
+
 TEST_F(Pool, GivesToOtherStreamsWhenTheWorkBeforeTheFreeIsDone) {
     const hmm::stream left, right(hmmStreamNonBlocking);
     set(hmmMemPoolAttrReleaseThreshold, UINT64_MAX);
