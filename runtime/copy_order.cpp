@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "copy_order.hpp"
 
-#include "memory_range.hpp"
-
 #include <algorithm>
 
 namespace hmmrt {
@@ -57,11 +55,12 @@ staged_bytes take_buffer(std::size_t bytes) {
     return staged_bytes::take(bytes);
 }
 
-/// A buffer for a source that the calling thread can read. What is not mapped is
+/// A buffer for a source that the calling thread can read. What it cannot read is
 /// the device's fault, and not one of this thread.
 staged_bytes buffer_for(const copy_side& from, std::size_t bytes) {
-    const page_range pages = pages_around(from.begin, from.bytes);
-    if (bytes > staged_bytes::most_of_a_copy || !sys::is_mapped(pages.addr, pages.len)) return {};
+    if (bytes > staged_bytes::most_of_a_copy ||
+        !sys::is_readable(reinterpret_cast<std::uint64_t>(from.begin), from.bytes))
+        return {};
     return take_buffer(bytes);
 }
 

@@ -387,6 +387,31 @@ TEST_F(CopyOrder, FromNowhereIsTheDevicesFault) {
     EXPECT_EQ(hmmDeviceReset(), hmmSuccess);
 }
 
+TEST_F(CopyOrder, FromMemoryThatCannotBeReadIsTheDevicesFault) {
+    NEEDS_FAILURES();
+    const int file = memfd_create("short", MFD_CLOEXEC);
+    ASSERT_EQ(ftruncate(file, page), 0);
+    void* const short_file = mmap(nullptr, 2 * page, PROT_READ, MAP_SHARED, file, 0);
+    void* const closed = mmap(nullptr, 2 * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(short_file, MAP_FAILED);
+    ASSERT_NE(closed, MAP_FAILED);
+    ASSERT_EQ(mprotect(static_cast<char*>(closed) + page, page, PROT_NONE), 0);
+    for (void* const from : {short_file, closed}) {
+        const auto* const end_of_page = static_cast<char*>(from) + page;
+        hmm::stream one;
+        EXPECT_NE(hmmMemcpyAsync(device_, end_of_page - 50, 100, hmmMemcpyHostToDevice, one.get()),
+                  hmmSuccess);
+        EXPECT_EQ(hmmDeviceReset(), hmmSuccess);
+        hmm::stream other;
+        EXPECT_NE(
+            hmmMemcpy2DAsync(device_, 10, from, page, 10, 2, hmmMemcpyHostToDevice, other.get()),
+            hmmSuccess);
+        EXPECT_EQ(hmmDeviceReset(), hmmSuccess);
+        EXPECT_EQ(munmap(from, 2 * page), 0);
+    }
+    close(file);
+}
+
 TEST_F(Copy, BadArgumentsAreErrorsAndCopyNothing) {
     int a = 1, b = 2;
     void* const end = reinterpret_cast<void*>(~std::uintptr_t{0} - 1);

@@ -33,6 +33,26 @@ std::int64_t map_for_writing(const unique_fd& file) {
     return sys::map(0, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get());
 }
 
+TEST(ReadableMemory, IsAllThatThisProcessCanReadWithoutASignal) {
+    constexpr std::size_t pages = 200;
+    const unique_fd file(sys::create_shared_memory("hmmrt-test", bytes));
+    const auto memory = static_cast<std::uint64_t>(
+        sys::map(0, pages * bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1));
+    EXPECT_TRUE(sys::is_readable(memory, pages * bytes));
+    EXPECT_TRUE(sys::is_readable(memory + 100, 0));
+    ASSERT_GE(
+        sys::map(memory + 150 * bytes, 2 * bytes, PROT_READ, MAP_SHARED | MAP_FIXED, file.get()),
+        0);
+    EXPECT_TRUE(sys::is_readable(memory, 151 * bytes));
+    EXPECT_FALSE(sys::is_readable(memory, 151 * bytes + 1)) << "beyond the end of the file";
+    ASSERT_EQ(sys::protect(memory + 160 * bytes, bytes, PROT_NONE), 0);
+    EXPECT_TRUE(sys::is_readable(memory + 159 * bytes, bytes));
+    EXPECT_FALSE(sys::is_readable(memory + 160 * bytes - 1, 2));
+    EXPECT_FALSE(sys::is_readable(0, 1));
+    EXPECT_FALSE(sys::is_readable(memory, ~std::size_t{0}));
+    EXPECT_EQ(sys::unmap(memory, pages * bytes), 0);
+}
+
 class SharedMemory : public testing::Test {
   protected:
     /// A process of the same user owns the file and can change its mode.
