@@ -33,6 +33,19 @@ hmmError_t give(Handle* place, Make make) {
 inline hmmMemcpyKind kind_of(cudaMemcpyKind kind) {
     return static_cast<hmmMemcpyKind>(kind);
 }
+/// The direction of a copy that the caller does not wait for. CUDA stages pageable memory that goes
+/// to memory of a device, also if the kind does not say that it does.
+inline hmmMemcpyKind direction_of(hmmMemcpyKind kind, const void* to, const void* from) {
+    const auto type_of = [](const void* memory) {
+        hmmPointerAttributes found = {};
+        return hmmPointerGetAttributes(&found, memory) == hmmSuccess ? found.type
+                                                                     : hmmMemoryTypeHost;
+    };
+    if (kind != hmmMemcpyDefault) return kind;
+    const hmmMemoryType target = type_of(to);
+    const bool to_device = target == hmmMemoryTypeDevice || target == hmmMemoryTypeManaged;
+    return to_device && type_of(from) == hmmMemoryTypeUnregistered ? hmmMemcpyHostToDevice : kind;
+}
 inline hmmMemoryAdvise advice_of(cudaMemoryAdvise advice) {
     return static_cast<hmmMemoryAdvise>(advice);
 }

@@ -23,7 +23,9 @@ CUresult copy(void* to, const void* from, size_t bytes, hmmMemcpyKind kind) {
 }
 
 CUresult copy_async(void* to, const void* from, size_t bytes, hmmMemcpyKind kind, CUstream stream) {
-    return driver_call([&] { return hmmMemcpyAsync(to, from, bytes, kind, stream_of(stream)); });
+    return driver_call([&] {
+        return hmmMemcpyAsync(to, from, bytes, direction_of(kind, to, from), stream_of(stream));
+    });
 }
 
 /// Memory of rows, from the first byte of a copy on.
@@ -199,9 +201,9 @@ CUresult cuMemcpy2DUnaligned(const CUDA_MEMCPY2D* pCopy) {
 
 CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D* pCopy, CUstream hStream) {
     return copy_rows(pCopy, [&](const rows& to, const rows& from, size_t width, size_t height) {
+        const hmmMemcpyKind kind = kind_of(pCopy->dstMemoryType, pCopy->srcMemoryType);
         return hmmMemcpy2DAsync(to.at, to.pitch, from.at, from.pitch, width, height,
-                                kind_of(pCopy->dstMemoryType, pCopy->srcMemoryType),
-                                stream_of(hStream));
+                                direction_of(kind, to.at, from.at), stream_of(hStream));
     });
 }
 

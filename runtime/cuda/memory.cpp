@@ -20,7 +20,7 @@ cudaError_t copy_box(const cudaMemcpy3DParms* from, Copy copy) {
     params.dstPos = position_of(from->dstPos);
     params.dstPtr = rows_of(from->dstPtr);
     params.extent = extent_of(from->extent);
-    params.kind = kind_of(from->kind);
+    params.kind = direction_of(kind_of(from->kind), params.dstPtr.ptr, params.srcPtr.ptr);
     return forward(copy(&params));
 }
 
@@ -109,7 +109,8 @@ cudaError_t cudaMemcpy(void* dst, const void* src, size_t count, cudaMemcpyKind 
 
 cudaError_t cudaMemcpyAsync(void* dst, const void* src, size_t count, cudaMemcpyKind kind,
                             cudaStream_t stream) {
-    return forward(hmmMemcpyAsync(dst, src, count, kind_of(kind), stream_of(stream)));
+    return forward(
+        hmmMemcpyAsync(dst, src, count, direction_of(kind_of(kind), dst, src), stream_of(stream)));
 }
 
 cudaError_t cudaMemcpyPeer(void* dst, int dstDevice, const void* src, int srcDevice, size_t count) {
@@ -129,8 +130,8 @@ cudaError_t cudaMemcpy2D(void* dst, size_t dpitch, const void* src, size_t spitc
 cudaError_t cudaMemcpy2DAsync(void* dst, size_t dpitch, const void* src, size_t spitch,
                               size_t width, size_t height, cudaMemcpyKind kind,
                               cudaStream_t stream) {
-    return forward(hmmMemcpy2DAsync(dst, dpitch, src, spitch, width, height, kind_of(kind),
-                                    stream_of(stream)));
+    return forward(hmmMemcpy2DAsync(dst, dpitch, src, spitch, width, height,
+                                    direction_of(kind_of(kind), dst, src), stream_of(stream)));
 }
 
 cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* p) {

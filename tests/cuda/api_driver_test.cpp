@@ -320,10 +320,14 @@ TEST_F(CudaDriver, MemoryOfTheProgramIsCopiedInTheOrderOfTheProgram) {
     expect_source_taken(as<int>(), [this](int*, int* from, cudaStream_t stream) {
         EXPECT_OK(cuMemcpyHtoDAsync(memory_, from, 64, stream));
     });
-    expect_source_taken(as<int>(), [](int* to, int* from, cudaStream_t stream) {
-        const auto params = rows_of(CU_MEMORYTYPE_DEVICE, to, CU_MEMORYTYPE_HOST, from);
-        EXPECT_OK(cuMemcpy2DAsync(&params, stream));
+    expect_source_taken(as<int>(), [this](int*, int* from, cudaStream_t stream) {
+        EXPECT_OK(cuMemcpyAsync(memory_, reinterpret_cast<uintptr_t>(from), 64, stream));
     });
+    for (const CUmemorytype type : {CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_UNIFIED})
+        expect_source_taken(as<int>(), [=](int* to, int* from, cudaStream_t stream) {
+            const auto params = rows_of(CU_MEMORYTYPE_DEVICE, to, type, from);
+            EXPECT_OK(cuMemcpy2DAsync(&params, stream));
+        });
     expect_complete(as<int>(), [this](int* to, int*, cudaStream_t stream) {
         EXPECT_OK(cuMemcpyDtoHAsync(to, memory_, 64, stream));
     });

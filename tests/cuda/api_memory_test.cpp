@@ -146,20 +146,24 @@ cudaMemcpy3DParms box_of(int* to, int* from, cudaMemcpyKind kind) {
 }
 
 TEST_F(CudaMemory, OfTheProgramMayChangeWhenACopyFromItWasQueued) {
-    constexpr auto kind = cudaMemcpyHostToDevice;
-    int* device = nullptr;
+    int *device = nullptr, *managed = nullptr;
     ASSERT_DONE(cudaMalloc(&device, bytes));
-    expect_source_taken(device, [](int* to, int* from, cudaStream_t stream) {
-        EXPECT_DONE(cudaMemcpyAsync(to, from, 64, kind, stream));
-    });
-    expect_source_taken(device, [](int* to, int* from, cudaStream_t stream) {
-        EXPECT_DONE(cudaMemcpy2DAsync(to, 16, from, 16, 16, 4, kind, stream));
-    });
-    expect_source_taken(device, [](int* to, int* from, cudaStream_t stream) {
-        const cudaMemcpy3DParms params = box_of(to, from, kind);
-        EXPECT_DONE(cudaMemcpy3DAsync(&params, stream));
-    });
+    ASSERT_DONE(cudaMallocManaged(&managed, bytes));
+    for (int* const target : {device, managed})
+        for (const cudaMemcpyKind kind : {cudaMemcpyHostToDevice, cudaMemcpyDefault}) {
+            expect_source_taken(target, [=](int* to, int* from, cudaStream_t stream) {
+                EXPECT_DONE(cudaMemcpyAsync(to, from, 64, kind, stream));
+            });
+            expect_source_taken(target, [=](int* to, int* from, cudaStream_t stream) {
+                EXPECT_DONE(cudaMemcpy2DAsync(to, 16, from, 16, 16, 4, kind, stream));
+            });
+            expect_source_taken(target, [=](int* to, int* from, cudaStream_t stream) {
+                const cudaMemcpy3DParms params = box_of(to, from, kind);
+                EXPECT_DONE(cudaMemcpy3DAsync(&params, stream));
+            });
+        }
     EXPECT_DONE(cudaFree(device));
+    EXPECT_DONE(cudaFree(managed));
 }
 
 TEST_F(CudaMemory, OfTheProgramHasWhatWasCopiedToItWhenTheCallReturns) {
