@@ -96,7 +96,10 @@ void prefetch_now(const page_range& pages, std::uint32_t location, hmmPageOutcom
     request.len = pages.len;
     request.location = location;
     request.outcomes = reinterpret_cast<std::uint64_t>(outcomes);
+    queued_prefetches::entries fresh(own_pool());
+    fresh.push_back({{pages.addr, pages.addr + pages.len, location}, nullptr});
     check_memory_call("prefetch", process::get().where().prefetch(request));
+    process::get().prefetches().add(fresh);
     if (report != nullptr) fill_report(*report, request);
 }
 

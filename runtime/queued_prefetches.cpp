@@ -11,6 +11,7 @@ namespace {
 constexpr std::size_t most_entries = 4096;
 
 bool is_done(const queued_prefetches::entry& each) {
+    if (!each.done) return true;
     const event_point& point = *each.done;
     return point.running->ended() || point.running->reached(point.queue, point.position);
 }

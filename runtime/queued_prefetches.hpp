@@ -33,7 +33,8 @@ using prefetch_parts = std::pmr::vector<requested_prefetch>;
 class queued_prefetches {
   public:
     struct entry : requested_prefetch {
-        std::shared_ptr<event_point> done; ///< recorded when it was queued
+        /// recorded when it was queued; NULL: it was not queued, and is done
+        std::shared_ptr<event_point> done;
     };
     using entries = std::pmr::list<entry>;
 

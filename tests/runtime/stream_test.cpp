@@ -307,6 +307,10 @@ TEST_F(Stream, TheLastPrefetchIsTheOneThatWasRequestedLast) {
         other.synchronize();
         EXPECT_EQ(last(3, 1), hmmCpuDeviceId) << "requested later than what is queued";
     }
+    EXPECT_EQ(hmmMemPrefetchWithReport(&memory[2 * part], part, {hmmMemLocationTypeHost, 0},
+                                       nullptr, 0, nullptr),
+              hmmSuccess);
+    EXPECT_EQ(last(2, 1), hmmCpuDeviceId) << "requested later than what is queued";
     EXPECT_EQ(hmmMemPrefetchAsync(nullptr, part, {hmmMemLocationTypeHost, 0}, 0, one.get()),
               hmmErrorInvalidValue);
     go = true;
