@@ -95,10 +95,11 @@ void __cudaRegisterFunction(void**, const char* function, char* code, const char
                                         reinterpret_cast<const hmmcuda::kernel_code*>(code));
 }
 
-/// The last argument is hmmcc's. Without memory for its entry a variable is one of the host.
+/// The last argument is hmmcc's. Without memory for its entry a variable is one of the host. One
+/// without bytes has no address of its own.
 void __cudaRegisterVar(void**, char* variable, char*, const char*, int, std::size_t bytes, int,
                        int managed) {
-    static_cast<void>(hmmRegisterVariable(variable, bytes, managed));
+    if (bytes != 0) static_cast<void>(hmmRegisterVariable(variable, bytes, managed));
 }
 
 } // extern "C"

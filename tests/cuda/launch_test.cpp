@@ -19,6 +19,8 @@
 extern "C" {
 void __cudaRegisterFunction(void**, const char* function, char* code, const char* name, int, void*,
                             void*, void*, void*, int*);
+void __cudaRegisterVar(void**, char* variable, char*, const char* name, int, std::size_t bytes, int,
+                       int managed);
 unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, std::size_t shared, void* stream);
 cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, std::size_t* shared, void* stream);
 std::uint32_t __hmm_resolve_group(hmmcuda::block_run* run, std::uint32_t first, std::uint32_t last);
@@ -196,6 +198,13 @@ TEST(launch, an_unknown_function_is_refused_and_remembered) {
               cudaErrorInvalidResourceHandle);
     EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidResourceHandle);
     EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+}
+
+TEST(registry, a_variable_without_bytes_is_left_out) {
+    char name[] = "empty", variable = 0;
+    __cudaRegisterVar(nullptr, &variable, name, name, 0, 0, 0, 0);
+    EXPECT_EQ(hmmPeekAtLastError(), hmmSuccess);
+    EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
 }
 
 TEST(configuration, launches_in_arguments_of_launches_nest) {
