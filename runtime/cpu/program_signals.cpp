@@ -132,7 +132,7 @@ bool is_same(const struct sigaction& left, const struct sigaction& right) {
 /// The level that is free for the action: above those of actions that it may
 /// call, or its own from before.
 std::size_t level_for(const taken_signal& of, const struct sigaction& action) {
-    const auto above = static_cast<std::size_t>(of.level.load() + 1);
+    const std::size_t above = static_cast<std::size_t>(of.level.load()) + 1; // level -1: 0
     for (std::size_t i = 0; i < above; i++)
         if (is_same(of.actions[i].action, action)) return i;
     return above < levels ? above : levels - 1;
