@@ -186,7 +186,8 @@ static void *lane_run(void *arg)
 	return NULL;
 }
 
-static void child_run(struct agent_shared *shared, unsigned int nr_lanes)
+static void child_run(struct agent_shared *shared, pid_t owner,
+		      unsigned int nr_lanes)
 {
 	struct sigaction fault = {
 		.sa_sigaction = on_fault,
@@ -195,7 +196,9 @@ static void child_run(struct agent_shared *shared, unsigned int nr_lanes)
 	struct sigaction storm = { .sa_handler = on_storm };
 	unsigned int i;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* The owner may have been killed before. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != owner)
+		_exit(1);
 	my_shared = shared;
 	sigaction(SIGSEGV, &fault, NULL);
 	sigaction(SIGBUS, &fault, NULL);
@@ -227,6 +230,7 @@ static void sleep_a_moment(void)
 int agent_start(struct agent *agent, int gpu, unsigned int nr_lanes)
 {
 	double deadline = now() + USUAL_LIMIT_S;
+	pid_t owner = getpid();
 
 	*agent = (struct agent){ .nr_lanes = nr_lanes };
 	agent->shared = mmap(NULL, sizeof(*agent->shared),
@@ -239,7 +243,7 @@ int agent_start(struct agent *agent, int gpu, unsigned int nr_lanes)
 	if (agent->pid < 0)
 		return -errno;
 	if (!agent->pid) {
-		child_run(agent->shared, nr_lanes);
+		child_run(agent->shared, owner, nr_lanes);
 		_exit(1);
 	}
 	while (load(&agent->shared->lanes_ready) < nr_lanes) {
