@@ -89,13 +89,13 @@ static void pages_free(struct page **pages)
 	kfree(pages);
 }
 
-/* Try one large allocation, which is cheap where there is free memory. */
+/* Try one large allocation. It is charged as a whole, or not at all. */
 static bool pages_alloc_huge(struct page **pages, int node, gfp_t gfp)
 {
 	unsigned int i, order = HMMRT_CHUNK_SHIFT - PAGE_SHIFT;
 	struct page *page;
 
-	gfp &= ~(__GFP_RETRY_MAYFAIL | __GFP_DIRECT_RECLAIM);
+	gfp &= ~__GFP_RETRY_MAYFAIL;
 	page = alloc_pages_node(node, gfp | __GFP_NORETRY, order);
 	if (!page)
 		return false;
@@ -120,6 +120,20 @@ static int pages_alloc_single(struct page **pages, int node, gfp_t gfp,
 	return 0;
 }
 
+/*
+ * The pages do not fit into the memory cgroup. If single pages are taken up
+ * to its limit, the OOM killer ends a process of the cgroup that needs one at
+ * that time. So take them only if there are no large pages.
+ */
+static int pages_alloc_at_limit(struct page **pages, int node, gfp_t gfp)
+{
+	if (pages_alloc_huge(pages, node, gfp))
+		return 0;
+	if (pages_alloc_huge(pages, node, gfp & ~__GFP_ACCOUNT))
+		return -ENOMEM;
+	return pages_alloc_single(pages, node, gfp, false);
+}
+
 /**
  * hmmrt_extent_alloc_pages() - allocate system memory for an extent
  * @extent: the extent, locked, which keeps its memory for now
@@ -142,7 +156,7 @@ struct page **hmmrt_extent_alloc_pages(const struct hmmrt_extent *extent,
 	gfp_t gfp = charge ? EXTENT_GFP : EXTENT_GFP_UNCHARGED;
 	struct mem_cgroup *before;
 	struct page **pages;
-	int rc = 0;
+	int rc;
 
 	before = set_active_memcg(object->memcg);
 	pages = kcalloc(HMMRT_CHUNK_PAGES, sizeof(*pages), gfp);
@@ -150,9 +164,15 @@ struct page **hmmrt_extent_alloc_pages(const struct hmmrt_extent *extent,
 		gfp |= __GFP_ZERO;
 	if (charge && node != NUMA_NO_NODE)
 		gfp |= __GFP_THISNODE;
+	/* Large pages are cheap where there is free memory. */
 	if (!pages)
 		rc = -ENOMEM;
-	else if (!pages_alloc_huge(pages, node, gfp))
+	else if (pages_alloc_huge(pages, node, gfp & ~__GFP_DIRECT_RECLAIM))
+		rc = 0;
+	else if (charge && !hmmrt_memcg_has_room(object->memcg,
+						 HMMRT_CHUNK_PAGES))
+		rc = pages_alloc_at_limit(pages, node, gfp);
+	else
 		rc = pages_alloc_single(pages, node, gfp, must);
 	set_active_memcg(before);
 	if (!rc)

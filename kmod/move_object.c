@@ -27,13 +27,14 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "compat/cgroup.h"
 #include "move.h"
 
 /* Calls in which an extent cannot be read before pages of it are lost. */
 #define LAST_TRIES	3
 /* Times in a row that everything evictable may be busy, each HZ / 50. */
 #define BUSY_TRIES	25
-/* CPU faults ask so often for system memory, a jiffy apart, and return then. */
+/* CPU faults look so often for system memory, each HZ / 50, and return then. */
 #define MEMORY_TRIES	25
 /* CPU faults map so many pages around their address. */
 #define FAULT_AROUND	16u
@@ -446,11 +447,13 @@ static struct hmmrt_extent *extent_lock_for_cpu(struct hmmrt_object *object,
 
 /*
  * There was no memory: try for a while without the mmap_lock, and have the fault
- * repeated. A shortage may last for a moment only.
+ * repeated. A shortage may last for a moment only. An attempt at the limit of the
+ * memory cgroup reclaims, so most times only look whether it would fit now.
  */
 static vm_fault_t fault_again(struct vm_fault *vmf)
 {
 	struct file *file = get_file(vmf->vma->vm_file);
+	struct hmmrt_object *object = file->private_data;
 	unsigned int index, tries = MEMORY_TRIES;
 	pgoff_t pgoff = vmf->pgoff;
 	struct hmmrt_extent *extent;
@@ -458,9 +461,11 @@ static vm_fault_t fault_again(struct vm_fault *vmf)
 
 	hmmrt_release_fault_lock(vmf);
 	while (tries-- && !fatal_signal_pending(current)) {
-		schedule_timeout_killable(1);
-		extent = extent_lock_for_cpu(file->private_data, pgoff, &index,
-					     &unused);
+		schedule_timeout_killable(HZ / 50);
+		if (tries && !hmmrt_memcg_has_room(object->memcg,
+						   HMMRT_CHUNK_PAGES))
+			continue;
+		extent = extent_lock_for_cpu(object, pgoff, &index, &unused);
 		if (!IS_ERR(extent))
 			mutex_unlock(&extent->lock);
 		if (PTR_ERR_OR_ZERO(extent) != -ENOMEM)

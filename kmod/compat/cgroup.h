@@ -158,4 +158,19 @@ static inline void hmmrt_page_give_memcg(struct page *page, unsigned long data)
 #endif
 }
 
+/* Whether so many pages can be charged without reclaim, as of now. */
+static inline bool hmmrt_memcg_has_room(struct mem_cgroup *memcg,
+					unsigned long npages)
+{
+#ifdef CONFIG_MEMCG
+	struct page_counter *counter = memcg ? &memcg->memory : NULL;
+
+	for (; counter; counter = counter->parent)
+		if (page_counter_read(counter) + npages >
+		    READ_ONCE(counter->max))
+			return false;
+#endif
+	return true;
+}
+
 #endif /* _HMMRT_COMPAT_CGROUP_H */

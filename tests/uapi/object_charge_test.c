@@ -34,6 +34,7 @@
 /* Less than an extent, more than what processes allocate otherwise. */
 #define SLACK		(256UL << 10)
 #define MEMBER		4711	/* a user without privileges */
+#define PIPES		2000
 
 FIXTURE(charge) {
 	char parameters[SIMGPU_PARAMETERS];
@@ -223,9 +224,28 @@ static bool stop_growth(void)
 	return write_text(CGROUP "/memory.max", text);
 }
 
+/* Uses memory that the kernel charges to the cgroup, and gives it back. */
+static bool use_pipes(unsigned int times)
+{
+	int ends[2];
+	bool fine;
+
+	while (times--) {
+		if (pipe(ends))
+			return false;
+		fine = write(ends[1], "", 1) == 1;
+		close(ends[0]);
+		close(ends[1]);
+		if (!fine)
+			return false;
+	}
+	return true;
+}
+
 /*
  * Creates a migratable object in the cgroup, puts its first @used bytes on the
- * device, sends it, and reads the word behind them when it is told to.
+ * device, sends it, and reads the word behind them when it is told to. It needs
+ * other memory before it answers.
  */
 static int be_owner(uint32_t id, int socket, size_t len, size_t used)
 {
@@ -250,7 +270,8 @@ static int be_owner(uint32_t id, int socket, size_t len, size_t used)
 		return 3;
 	while (!message_send(socket, object, len) &&
 	       !message_receive(socket, &none, &value))
-		if (cpu_read(buf + used, &value) != SIGBUS)
+		if (cpu_read(buf + used, &value) != SIGBUS ||
+		    !use_pipes(PIPES))
 			return 4;
 	return 5;
 }
