@@ -59,7 +59,7 @@ class managed_memory {
         const std::lock_guard lock(lock_);
         const auto found = table_.find(reinterpret_cast<std::uint64_t>(memory));
         if (found == table_.end() || !wanted(found->second)) return std::nullopt;
-        const allocation gone = found->second;
+        allocation gone = found->second;
         if (gone.pool)
             table_.erase(found);
         else

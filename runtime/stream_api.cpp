@@ -17,7 +17,7 @@ Handle as_handle(std::uint64_t number) {
 
 void create_stream(hmmStream_t* out, unsigned flags, int priority) {
     require(out != nullptr, "stream is NULL");
-    require((flags & ~static_cast<unsigned>(hmmStreamNonBlocking)) == 0, "unknown flags");
+    require((flags & ~hmmStreamNonBlocking) == 0, "unknown flags");
     const int clamped = std::clamp(priority, greatest_priority, least_priority);
     std::uint64_t handle = 0;
     process::get().add_stream(current_device(), flags, clamped, handle);

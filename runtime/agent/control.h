@@ -310,7 +310,7 @@ struct control {
 };
 
 /// Value for control::memory_error; @result is -errno.
-inline constexpr std::uint64_t memory_error_of(entry_kind kind, std::int64_t result) {
+constexpr std::uint64_t memory_error_of(entry_kind kind, std::int64_t result) {
     return static_cast<std::uint64_t>(kind) << 32 | static_cast<std::uint32_t>(-result);
 }
 

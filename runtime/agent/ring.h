@@ -44,7 +44,7 @@
 
 namespace hmmrt {
 
-inline constexpr std::uint64_t cursor_of(std::uint32_t sequence, std::uint32_t remaining) {
+constexpr std::uint64_t cursor_of(std::uint32_t sequence, std::uint32_t remaining) {
     return std::uint64_t{sequence} << 32 | remaining;
 }
 
