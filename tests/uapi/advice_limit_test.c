@@ -25,7 +25,7 @@ FIXTURE(limit) {
 FIXTURE_SETUP(limit)
 {
 	if (!read_word(LIMIT, self->before) || !write_text(LIMIT, "20"))
-		SKIP(_exit(255), "cannot set " LIMIT);
+		SKIP(_exit(SKIPPED), "cannot set " LIMIT);
 	ASSERT_EQ(0, session_start(&self->session, 1, 1));
 	self->fd = self->session.space;
 	self->id = self->session.devices[0].id;

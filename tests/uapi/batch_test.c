@@ -45,7 +45,7 @@ FIXTURE_SETUP(batch)
 	self->uffd = uffd_open();
 	if (self->uffd < 0) {
 		session_end(&self->session);
-		SKIP(_exit(255), "userfaultfd: %s", strerror(-self->uffd));
+		SKIP(_exit(SKIPPED), "userfaultfd: %s", strerror(-self->uffd));
 	}
 	ASSERT_EQ(0, cmd_set_knob(self->session.space, HMMRT_SCOPE_SPACE, self->id,
 				  HMMRT_KNOB_FAULT_WORKERS, 1));

@@ -23,7 +23,7 @@ FIXTURE_SETUP(broken)
 	struct faulty_env *env = &self->env;
 
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, faulty_env_start(env));
 	env->first = 7000;
 	pages_fill(env->buf, LEN, env->first);

@@ -52,7 +52,7 @@ FIXTURE_SETUP(coherent)
 	unsigned long starts[COHERENT_REGIONS];
 
 	if (coherent_regions(starts) < 2)
-		SKIP(_exit(255), "no memory for coherent devices");
+		SKIP(_exit(SKIPPED), "no memory for coherent devices");
 	ASSERT_EQ(0, load(&self->loaded, starts[0], 0));
 	ASSERT_EQ(0, session_start(&self->session, 2, 2));
 	self->agent = session_agent(&self->session);
@@ -470,7 +470,7 @@ FIXTURE_SETUP(module)
 {
 	self->present = coherent_regions(self->starts) == COHERENT_REGIONS;
 	if (!self->present)
-		SKIP(_exit(255), "no memory for coherent devices");
+		SKIP(_exit(SKIPPED), "no memory for coherent devices");
 	ASSERT_EQ(0, load(&self->loaded, self->starts[0], self->starts[1]));
 }
 
@@ -655,7 +655,7 @@ FIXTURE_SETUP(mirrors)
 
 	self->present = coherent_regions(self->starts) == COHERENT_REGIONS;
 	if (!self->present)
-		SKIP(_exit(255), "no memory for coherent devices");
+		SKIP(_exit(SKIPPED), "no memory for coherent devices");
 	ASSERT_EQ(0, dmirror_insert(DEVICE_MIB, &self->starts[2]));
 	self->space = open_manager();
 	ASSERT_EQ(0, cmd_space_create(self->space));

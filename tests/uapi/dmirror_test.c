@@ -105,7 +105,7 @@ FIXTURE(dmirror) {
 FIXTURE_SETUP(dmirror)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	self->devices = all_devices();
 	ASSERT_EQ(0, load());
 	ASSERT_EQ(0, session_start(&self->session, 1, 1));

@@ -35,7 +35,7 @@ FIXTURE(events)
 FIXTURE_SETUP(events)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, simgpu_replace(self->parameters, "devices=2 memory=4"));
 	ASSERT_EQ(0, session_start(&self->session, 2, LANES));
 	self->space = self->session.space;

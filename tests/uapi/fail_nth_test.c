@@ -707,9 +707,9 @@ FIXTURE_SETUP(step)
 	struct env *env = &self->env;
 
 	if (!inject_start())
-		SKIP(_exit(255), "the kernel has no CONFIG_FAULT_INJECTION");
+		SKIP(_exit(SKIPPED), "the kernel has no CONFIG_FAULT_INJECTION");
 	if (variant->tiny && !getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	if (variant->tiny)
 		ASSERT_EQ(0, simgpu_replace(self->parameters,
 					    "devices=2 memory=2"));

@@ -247,7 +247,7 @@ FIXTURE_SETUP(processes)
 	char module[32];
 
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	/* An order to a process that has failed shows as a missing answer. */
 	signal(SIGPIPE, SIG_IGN);
 	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1));

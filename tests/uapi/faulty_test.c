@@ -86,7 +86,7 @@ FIXTURE(binding) {
 FIXTURE_SETUP(binding)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, faulty_env_start(&self->env));
 }
 
@@ -238,7 +238,7 @@ FIXTURE_VARIANT_ADD(failing, peer_in_migration) {
 FIXTURE_SETUP(failing)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, faulty_env_start(&self->env));
 }
 
@@ -388,7 +388,7 @@ FIXTURE(slow) {
 FIXTURE_SETUP(slow)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, faulty_env_start(&self->env));
 	pages_fill(self->env.buf, LEN, 1);
 }

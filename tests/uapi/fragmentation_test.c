@@ -146,7 +146,7 @@ FIXTURE_SETUP(churn)
 
 	memset(churn, 0, sizeof(*churn));
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0));
 	ASSERT_EQ(0, faulty_env_start(&churn->env));
 	churn->seed = test_seed();

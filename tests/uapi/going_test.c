@@ -33,7 +33,7 @@ FIXTURE(going) {
 FIXTURE_SETUP(going)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, module_insert("hmmrt_faulty", ""));
 	self->manager = open_manager();
 	self->control = open_faulty_control();
@@ -602,7 +602,7 @@ FIXTURE(drivers) {
 FIXTURE_SETUP(drivers)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, module_insert("hmmrt_faulty", ""));
 	ASSERT_EQ(0, module_insert("hmmrt_dmirror", "memory=64"));
 	ASSERT_EQ(0, session_start(&self->session, 1, 1));

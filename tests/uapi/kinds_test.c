@@ -259,7 +259,7 @@ FIXTURE_SETUP(memory)
 	}
 	if (variant->flags & MAP_HUGETLB && !set_huge_pages("4")) {
 		session_end(&self->session);
-		SKIP(_exit(255), "no memory for hugetlb pages");
+		SKIP(_exit(SKIPPED), "no memory for hugetlb pages");
 	}
 	self->buf = map_in_arena(self, variant);
 	ASSERT_NE(NULL, self->buf);

@@ -674,7 +674,7 @@ FIXTURE_SETUP(model)
 	ASSERT_NE(NULL, self->walk);
 	self->walk->evicts = variant->evicts;
 	if (variant->evicts && !getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_TRUE(one_cpu_and_small_pages());
 	ASSERT_EQ(0, open_devices(self->walk));
 	ASSERT_EQ(0, start(self->walk));

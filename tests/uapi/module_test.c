@@ -20,7 +20,7 @@ FIXTURE_SETUP(modules)
 {
 	simgpu_parameters(self->parameters, sizeof(self->parameters));
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, simgpu_remove());
 }
 

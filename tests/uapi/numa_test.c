@@ -33,7 +33,7 @@ FIXTURE(numa) {
 FIXTURE_SETUP(numa)
 {
 	if (!have_two_nodes())
-		SKIP(_exit(255), "this machine has one node");
+		SKIP(_exit(SKIPPED), "this machine has one node");
 	ASSERT_EQ(0, session_start(&self->session, 1, 1));
 	self->fd = self->session.space;
 	self->agent = session_agent(&self->session);
@@ -438,9 +438,9 @@ static void scan_as_before(FIXTURE_DATA(balancing) *self)
 FIXTURE_SETUP(balancing)
 {
 	if (!have_two_nodes())
-		SKIP(_exit(255), "this machine has one node");
+		SKIP(_exit(SKIPPED), "this machine has one node");
 	if (!read_word(BALANCING, self->before))
-		SKIP(_exit(255), "the kernel has no CONFIG_NUMA_BALANCING");
+		SKIP(_exit(SKIPPED), "the kernel has no CONFIG_NUMA_BALANCING");
 	scan_often(self);
 	ASSERT_TRUE(write_text(BALANCING, "1"));
 	ASSERT_EQ(0, session_start(&self->numa.session, 1, 1));
@@ -620,7 +620,7 @@ static bool fill_node_1(FIXTURE_DATA(full_node) *self)
 FIXTURE_SETUP(full_node)
 {
 	if (!have_two_nodes())
-		SKIP(_exit(255), "this machine has one node");
+		SKIP(_exit(SKIPPED), "this machine has one node");
 	ASSERT_EQ(0, session_start(&self->session, 1, 1));
 	self->fd = self->session.space;
 	self->id = self->session.devices[0].id;
@@ -735,9 +735,9 @@ FIXTURE(nearest) {
 FIXTURE_SETUP(nearest)
 {
 	if (!have_two_nodes())
-		SKIP(_exit(255), "this machine has one node");
+		SKIP(_exit(SKIPPED), "this machine has one node");
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	simgpu_parameters(self->parameters, sizeof(self->parameters));
 	ASSERT_EQ(0, simgpu_remove());
 }

@@ -47,7 +47,7 @@ FIXTURE(charge) {
 FIXTURE_SETUP(charge)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	self->socket = -1;
 	ASSERT_EQ(0, simgpu_replace(self->parameters, MODULE));
 	ASSERT_EQ(0, session_start(&self->session, 1, 1));

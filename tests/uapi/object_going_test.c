@@ -37,7 +37,7 @@ FIXTURE(going) {
 FIXTURE_SETUP(going)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, faulty_env_start(&self->env));
 	self->space = self->env.manager;
 	self->object = -1;
@@ -557,7 +557,7 @@ FIXTURE(unloaded) {
 FIXTURE_SETUP(unloaded)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	simgpu_parameters(self->parameters, sizeof(self->parameters));
 	self->space = open_manager();
 	ASSERT_EQ(0, cmd_space_create(self->space));

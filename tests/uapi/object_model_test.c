@@ -641,7 +641,7 @@ FIXTURE_SETUP(objects)
 	unsigned int i;
 
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_NE(NULL, walk);
 	self->walk = walk;
 	ASSERT_EQ(0, simgpu_replace(self->parameters, MODULE));

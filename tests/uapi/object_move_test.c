@@ -39,7 +39,7 @@ FIXTURE(place) {
 FIXTURE_SETUP(place)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, simgpu_replace(self->parameters, MODULE));
 	ASSERT_EQ(0, session_start(&self->session, DEVICES, LANES));
 	self->agent = session_agent(&self->session);

@@ -72,7 +72,7 @@ static int load_devices(char before[SIMGPU_PARAMETERS], size_t bytes)
 FIXTURE_SETUP(oversubscribe)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, load_devices(self->parameters, DEVICE_BYTES));
 	self->buf = arena_anon(AREA);
 	ASSERT_NE(NULL, self->buf);
@@ -384,7 +384,7 @@ FIXTURE(processes) {
 FIXTURE_SETUP(processes)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, load_devices(self->parameters, LESS_BYTES));
 	self->fd = open_manager();
 	ASSERT_EQ(0, device_named(self->fd, "hmmrt-gpu0", &self->id));
@@ -590,7 +590,7 @@ FIXTURE(tiny) {
 FIXTURE_SETUP(tiny)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, simgpu_replace(self->parameters, "devices=1 memory=2"));
 	area_words = 4 * BLOCK_BYTES / sizeof(*area);
 	area = arena_anon(4 * BLOCK_BYTES);

@@ -60,7 +60,7 @@ FIXTURE(moving) {
 FIXTURE_SETUP(moving)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, gpus_start(&self->env, ""));
 }
 
@@ -222,7 +222,7 @@ FIXTURE(mapping) {
 FIXTURE_SETUP(mapping)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, gpus_start(&self->env, "fault_in_place=1"));
 	self->seed = test_seed();
 	pages_fill(self->env.buf, LEN, 1);
@@ -692,7 +692,7 @@ FIXTURE(ending) {
 FIXTURE_SETUP(ending)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, gpus_load(&self->env, "fault_in_place=1"));
 	self->manager = open_manager();
 }

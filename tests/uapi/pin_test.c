@@ -59,7 +59,7 @@ FIXTURE_SETUP(buffer)
 	self->id = self->session.devices[0].id;
 	rc = ring_start(&self->ring, 1);
 	if (rc == -ENOSYS)
-		SKIP(_exit(255), "no io_uring");
+		SKIP(_exit(SKIPPED), "no io_uring");
 	ASSERT_EQ(0, rc);
 	self->file = memfd_create("pin_test", MFD_CLOEXEC);
 	ASSERT_LE(0, self->file);

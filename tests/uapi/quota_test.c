@@ -61,7 +61,7 @@ static bool end_holder(FIXTURE_DATA(quota) *self);
 FIXTURE_SETUP(quota)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, simgpu_replace(self->parameters, MODULE));
 	self->buf = arena_anon(MOST);
 	ASSERT_NE(NULL, self->buf);

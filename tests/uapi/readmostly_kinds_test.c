@@ -187,7 +187,7 @@ FIXTURE_SETUP(kinds)
 	self->word = WORD;
 	if (kind == HUGETLB && !set_huge_pages("2")) {
 		session_end(&self->session);
-		SKIP(_exit(255), "no hugetlb pages");
+		SKIP(_exit(SKIPPED), "no hugetlb pages");
 	}
 	self->buf = map_kind(self, kind);
 	ASSERT_NE(NULL, self->buf);
@@ -199,7 +199,7 @@ FIXTURE_SETUP(kinds)
 		self->pin = pin_memory(self->buf, self->len);
 	if (self->pin == -ENOSYS) {
 		session_end(&self->session);
-		SKIP(_exit(255), "no io_uring");
+		SKIP(_exit(SKIPPED), "no io_uring");
 	}
 	ASSERT_TRUE(kind != PINNED || self->pin >= 0);
 	ASSERT_EQ(0, cmd_advise(self->fd, self->buf, self->len,

@@ -83,9 +83,9 @@ static void reclaim(void)
 FIXTURE_SETUP(pressure)
 {
 	if (!swap_on())
-		SKIP(_exit(255), "no " SWAP " to swap to");
+		SKIP(_exit(SKIPPED), "no " SWAP " to swap to");
 	if (!enter_cgroup())
-		SKIP(_exit(255), "no cgroup with a memory controller");
+		SKIP(_exit(SKIPPED), "no cgroup with a memory controller");
 	ASSERT_EQ(0, session_start(&self->session, 1, 2));
 	self->agent = session_agent(&self->session);
 	self->id = self->session.devices[0].id;

@@ -20,7 +20,7 @@ FIXTURE(sample) {
 FIXTURE_SETUP(sample)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, module_insert("hmmrt_sample", ""));
 	self->manager = open_manager();
 	self->fd = open_soft("/dev/hmmrt-sample");

@@ -29,7 +29,7 @@ FIXTURE(sizes) {
 FIXTURE_SETUP(sizes)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0,
 		  simgpu_replace(self->parameters, "devices=4 memory=" SIZES));
 	ASSERT_EQ(0, session_start(&self->session, DEVICES, 1));
@@ -236,7 +236,7 @@ FIXTURE(parameter) {
 FIXTURE_SETUP(parameter)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, simgpu_replace(self->before, "devices=5 memory=16,4,8"));
 }
 

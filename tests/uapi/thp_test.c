@@ -123,7 +123,7 @@ static char *map_huge(int fd, uint64_t first)
 FIXTURE_SETUP(thp)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, module_insert("hmmrt_dmirror", "memory=" DEVICE_MIB));
 	ASSERT_EQ(0, session_start(&self->session, 1, 1));
 	self->fd = open("/dev/hmm_dmirror0", O_RDWR | O_CLOEXEC);
@@ -142,7 +142,7 @@ FIXTURE_SETUP(thp)
 		close(self->fd);
 		session_end(&self->session);
 		module_remove("hmmrt_dmirror");
-		SKIP(_exit(255), "the kernel gives no huge page");
+		SKIP(_exit(SKIPPED), "the kernel gives no huge page");
 	}
 }
 

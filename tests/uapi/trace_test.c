@@ -35,7 +35,7 @@ FIXTURE(trace) {
 FIXTURE_SETUP(trace)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, simgpu_replace(self->parameters, MODULE));
 	ASSERT_EQ(0, session_start(&self->session, 1, 1));
 	self->agent = session_agent(&self->session);

@@ -34,7 +34,7 @@ FIXTURE_SETUP(uffd)
 	self->uffd = uffd_open();
 	if (self->uffd < 0) {
 		session_end(&self->session);
-		SKIP(_exit(255), "userfaultfd: %s", strerror(-self->uffd));
+		SKIP(_exit(SKIPPED), "userfaultfd: %s", strerror(-self->uffd));
 	}
 }
 

@@ -25,7 +25,7 @@ FIXTURE_SETUP(full)
 	ASSERT_EQ(0, cmd_device_info(self->session.space, self->id, &info));
 	if (info.out_memory_bytes > (512UL << 20)) {
 		session_end(&self->session);
-		SKIP(_exit(255), "device memory is too large to be filled");
+		SKIP(_exit(SKIPPED), "device memory is too large to be filled");
 	}
 	self->len = info.out_memory_bytes;
 	self->buf = arena_anon(self->len);

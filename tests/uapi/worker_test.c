@@ -92,7 +92,7 @@ FIXTURE_SETUP(worker)
 	ASSERT_NE(MAP_FAILED, self->shared);
 	rc = fuse_server_start(&self->server);
 	if (rc == -ENOENT)
-		SKIP(_exit(255), "/dev/fuse: %s", strerror(-rc));
+		SKIP(_exit(SKIPPED), "/dev/fuse: %s", strerror(-rc));
 	ASSERT_EQ(0, rc);
 	self->server.held_up = true;
 	ASSERT_EQ(0, env_start(&self->env));
@@ -362,7 +362,7 @@ FIXTURE_SETUP(locked)
 	ASSERT_NE(MAP_FAILED, self->shared);
 	rc = fuse_server_start(&self->server);
 	if (rc == -ENOENT)
-		SKIP(_exit(255), "/dev/fuse: %s", strerror(-rc));
+		SKIP(_exit(SKIPPED), "/dev/fuse: %s", strerror(-rc));
 	ASSERT_EQ(0, rc);
 	ASSERT_EQ(0, env_start(&self->env));
 }

@@ -389,7 +389,7 @@ FIXTURE_SETUP(workload)
 	size_t i;
 
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, simgpu_replace(self->parameters, MODULE));
 	self->fd = open_manager();
 	for (i = 0; i < MAX_DEVICES; i++)
