@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The interface between the memory manager (hmmrt.ko) and a device driver. A
- * driver includes only this header. See kmod/sample/hmmrt_sample.c for a
- * complete driver.
+ * driver includes only this header. See kmod/sample/hmmrt_sample.c, with
+ * kmod/softdev.h, for a complete driver.
  */
 
 /**
@@ -34,7 +34,8 @@
  * DOC: A driver
  *
  * The following is all that a driver adds to its own MMU and copy engine. Error
- * paths are left out. See kmod/sample/hmmrt_sample.c for them::
+ * paths are left out. See kmod/sample/hmmrt_sample.c and kmod/softdev.h for
+ * them::
  *
  *	static const struct hmmrt_device_ops my_ops = {
  *		.api_version = HMMRT_DEVICE_API_VERSION,
@@ -77,7 +78,7 @@
  * misc devices, among them the one with which a FUSE server begins. In an ioctl
  * only the caller waits, and SIGKILL ends that. The wait also must not hold a
  * lock that removing the device needs: call hmmrt_space_get_current() before
- * taking it, and hmmrt_bind() inside, as kmod/faulty/hmmrt_faulty.c does.
+ * taking it, and hmmrt_bind() inside, as soft_bind() in kmod/softdev.h does.
  */
 
 /**
@@ -232,7 +233,7 @@
  *
  * A device can be unregistered after all its bindings have ended. The driver of
  * a device that can be unplugged ends them itself while the files are open:
- * kmod/faulty/hmmrt_faulty.c shows one way. Pages in device memory may outlive
+ * soft_device_remove() in kmod/softdev.h shows one way. Pages in device memory may outlive
  * all bindings, because mappings of processes refer to them.
  * hmmrt_device_unregister() moves such pages to system memory. It waits for
  * pages that are locked. Until it returns, ops are called, and the id and name

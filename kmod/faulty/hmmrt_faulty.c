@@ -11,28 +11,14 @@
  * Serving    An access serves its own fault, or passes it to the one worker for
  *            all devices and processes (worker.c).
  * Holding    Copies can be blocked while a test observes other threads.
- * Removal    To remove a device, the driver first removes the node, so that no
- *            file can be opened. For each open file it stops the device, with
- *            the gate, and unbinds it. Then it unregisters the device. Calls on
- *            a file that is still open fail with ENODEV.
- * Locking    devices_lock   mutex: the number of devices.
- *            faulty->lock   mutex: the end of the bindings of a device.
- *            context->gate  rwsem: held for reading while the device works for
- *                           the process, for writing to bind and to stop it.
- *                           All locks of the manager are taken inside.
- *            contexts_lock  spinlock: the contexts of a device. They leave
- *                           under faulty->lock, too. open() takes only this.
+ * Locking    devices_lock   mutex: the number of devices. All locks of
+ *                           ../softdev.h, which also removes devices, are taken
+ *                           inside.
  */
 #include <linux/debugfs.h>
 #include <linux/delay.h>
 #include <linux/fault-inject.h>
-#include <linux/list.h>
-#include <linux/miscdevice.h>
 #include <linux/module.h>
-#include <linux/rwsem.h>
-#include <linux/sched/signal.h>
-#include <linux/slab.h>
-#include <linux/uaccess.h>
 #include <uapi/linux/hmmrt_faulty.h>
 
 #include "../softdev.h"
@@ -42,25 +28,9 @@
 #define HOLLOW_MIB_MAX	(64 << 10)
 
 struct faulty {
-	struct soft_memory memory;	/* first: soft_mmu_target() */
-	struct hmmrt_device *dev;
-	struct miscdevice misc;
-	char name[HMMRT_DEVICE_NAME_LEN];
-	struct mutex lock;		/* the end of bindings */
-	spinlock_t contexts_lock;
-	struct list_head contexts;
+	struct soft_device soft;	/* first: drvdata of the device */
 	atomic_t invalidations;		/* calls of invalidate() */
 	bool hollow;			/* its memory has no storage */
-};
-
-/* One open file. */
-struct context {
-	struct soft_mmu mmu;		/* first: drvdata of the binding */
-	struct faulty *faulty;
-	struct list_head link;
-	struct rw_semaphore gate;
-	struct hmmrt_binding *binding;	/* NULL: none yet, or stopped */
-	bool stopping;			/* being removed: accesses end */
 };
 
 static DEFINE_MUTEX(devices_lock);
@@ -176,9 +146,7 @@ static int faulty_populate(struct hmmrt_device *dev, u64 offset)
 
 	if (op_fails(HMMRT_FAULTY_POPULATE))
 		return -ENOMEM;
-	if (faulty->hollow)
-		return 0;
-	return soft_populate(&faulty->memory, offset);
+	return faulty->hollow ? 0 : soft_populate(dev, offset);
 }
 
 static void faulty_depopulate(struct hmmrt_device *dev, u64 offset)
@@ -186,7 +154,7 @@ static void faulty_depopulate(struct hmmrt_device *dev, u64 offset)
 	struct faulty *faulty = hmmrt_device_drvdata(dev);
 
 	if (!faulty->hollow)
-		soft_depopulate(&faulty->memory, offset);
+		soft_depopulate(dev, offset);
 }
 
 static int faulty_copy_to_device(struct hmmrt_device *dev, u64 offset,
@@ -197,10 +165,8 @@ static int faulty_copy_to_device(struct hmmrt_device *dev, u64 offset,
 	hold_up();
 	if (op_fails(HMMRT_FAULTY_COPY_TO_DEVICE))
 		return -EIO;
-	if (faulty->hollow)
-		return 0;
-	soft_copy_in(soft_memory_at(&faulty->memory, offset), src, npages);
-	return 0;
+	return faulty->hollow ? 0 :
+				soft_copy_to_device(dev, offset, src, npages);
 }
 
 /* Delay of the next copy to the host, in ms, before it fails; 0 for none. */
@@ -219,8 +185,7 @@ static int faulty_copy_to_host(struct hmmrt_device *dev, struct page **dst,
 	}
 	if (faulty->hollow || op_fails(HMMRT_FAULTY_COPY_TO_HOST))
 		return -EIO;
-	soft_copy_out(dst, soft_memory_at(&faulty->memory, offset), npages);
-	return 0;
+	return soft_copy_to_host(dev, dst, offset, npages);
 }
 
 static int faulty_copy_from_peer(struct hmmrt_device *dev, u64 offset,
@@ -232,8 +197,8 @@ static int faulty_copy_from_peer(struct hmmrt_device *dev, u64 offset,
 
 	if (to->hollow || from->hollow || op_fails(HMMRT_FAULTY_COPY_FROM_PEER))
 		return -EIO;
-	memcpy(soft_memory_at(&to->memory, offset),
-	       soft_memory_at(&from->memory, peer_offset),
+	memcpy(soft_memory_at(&to->soft, offset),
+	       soft_memory_at(&from->soft, peer_offset),
 	       (size_t)npages << PAGE_SHIFT);
 	return 0;
 }
@@ -246,12 +211,25 @@ static int faulty_prepare(struct hmmrt_binding *binding, unsigned long start,
 		       soft_prepare(binding, start, end);
 }
 
+static struct faulty *context_faulty(const struct soft_context *context)
+{
+	return container_of(context->soft, struct faulty, soft);
+}
+
+/* Accesses of a hollow device always fault. */
+static void faulty_map(struct hmmrt_binding *binding, unsigned long start,
+		       const hmmrt_pte_t *ptes, unsigned int npages)
+{
+	if (!context_faulty(hmmrt_binding_drvdata(binding))->hollow)
+		soft_map(binding, start, ptes, npages);
+}
+
 static void faulty_invalidate(struct hmmrt_binding *binding,
 			      unsigned long start, unsigned long end)
 {
-	struct context *context = hmmrt_binding_drvdata(binding);
+	struct soft_context *context = hmmrt_binding_drvdata(binding);
 
-	atomic_inc(&context->faulty->invalidations);
+	atomic_inc(&context_faulty(context)->invalidations);
 }
 
 static const struct hmmrt_device_ops faulty_ops = {
@@ -262,7 +240,7 @@ static const struct hmmrt_device_ops faulty_ops = {
 	.copy_to_host = faulty_copy_to_host,
 	.copy_from_peer = faulty_copy_from_peer,
 	.prepare = faulty_prepare,
-	.map = soft_map,
+	.map = faulty_map,
 	.unmap = soft_unmap,
 	.invalidate = faulty_invalidate,
 	.released = soft_released,
@@ -270,174 +248,18 @@ static const struct hmmrt_device_ops faulty_ops = {
 
 /* --- files of a device ---------------------------------------------------- */
 
-/*
- * misc_open() stores the miscdevice in private_data, and keeps it registered.
- */
-static int faulty_open(struct inode *inode, struct file *file)
+static int faulty_fault(struct soft_context *context, unsigned long addr,
+			unsigned int access)
 {
-	struct context *context = kzalloc(sizeof(*context), GFP_KERNEL);
-	struct faulty *faulty = container_of(file->private_data, struct faulty,
-					     misc);
-
-	if (!context)
-		return -ENOMEM;
-	context->faulty = faulty;
-	init_rwsem(&context->gate);
-	soft_mmu_init(&context->mmu, &faulty->memory);
-	spin_lock(&faulty->contexts_lock);
-	list_add(&context->link, &faulty->contexts);
-	spin_unlock(&faulty->contexts_lock);
-	file->private_data = context;
-	return 0;
-}
-
-/* Context: the gate is held for writing, so the device is registered. */
-static int context_bind_locked(struct context *context,
-			       struct hmmrt_space *space)
-{
-	struct hmmrt_binding *binding;
-
-	lockdep_assert_held_write(&context->gate);
-	if (context->stopping)
-		return -ENODEV;
-	if (context->binding)
-		return -EBUSY;
-	binding = hmmrt_bind(space, context->faulty->dev, context);
-	if (IS_ERR(binding))
-		return PTR_ERR(binding);
-	context->binding = binding;
-	return 0;
-}
-
-/* A removal waits for the gate, and so not for the caller's mmap_lock. */
-static int context_bind(struct context *context)
-{
-	struct hmmrt_space *space = hmmrt_space_get_current();
-	int rc = -EINTR;
-
-	if (IS_ERR(space))
-		return PTR_ERR(space);
-	if (!down_write_killable(&context->gate)) {
-		rc = context_bind_locked(context, space);
-		up_write(&context->gate);
-	}
-	hmmrt_space_put(space);
-	return rc;
-}
-
-/* Stop the device for one process, and end the binding. */
-static void context_stop(struct context *context)
-{
-	struct hmmrt_binding *binding;
-
-	lockdep_assert_held(&context->faulty->lock);
-	WRITE_ONCE(context->stopping, true);
-	worker_stopping();
-	down_write(&context->gate);
-	binding = context->binding;
-	context->binding = NULL;
-	up_write(&context->gate);
-	spin_lock(&context->faulty->contexts_lock);
-	list_del_init(&context->link);
-	spin_unlock(&context->faulty->contexts_lock);
-	if (binding)
-		hmmrt_unbind(binding);
-}
-
-static int faulty_release(struct inode *inode, struct file *file)
-{
-	struct context *context = file->private_data;
-
-	mutex_lock(&context->faulty->lock);
-	context_stop(context);
-	mutex_unlock(&context->faulty->lock);
-	soft_mmu_destroy(&context->mmu);
-	kfree(context);
-	return 0;
-}
-
-/* On success the gate is held for reading. */
-static int context_enter(struct context *context)
-{
-	int rc = 0;
-
-	if (down_read_killable(&context->gate))
-		return -EINTR;
-	if (!context->binding)
-		rc = context->stopping ? -ENODEV : -EINVAL;
-	else if (!hmmrt_binding_is_owner(context->binding))
-		rc = -EPERM;
-	if (rc)
-		up_read(&context->gate);
-	return rc;
-}
-
-static int access_or_fault(struct context *context, unsigned long addr,
-			   u64 *word, bool write)
-{
-	unsigned int access = write ? HMMRT_ACCESS_READ | HMMRT_ACCESS_WRITE :
-				      HMMRT_ACCESS_READ;
 	int rc;
 
-	if (soft_mmu_access(&context->mmu, addr, word, write))
-		return 0;
+	if (context_faulty(context)->hollow)
+		return -EIO;
 	rc = READ_ONCE(by_worker) ?
 		     worker_fault(context->binding, addr, access,
 				  &context->stopping) :
 		     hmmrt_fault(context->binding, addr, access);
-	if (rc == -EINTR && READ_ONCE(context->stopping))
-		return -ENODEV;
-	return rc ? rc : -EAGAIN;
-}
-
-/*
- * The gate is released between attempts, so that the removal of the device does
- * not wait long.
- */
-static int faulty_access(struct file *file, unsigned long addr, size_t len,
-			 u64 *word, bool write)
-{
-	struct context *context = file->private_data;
-	int rc;
-
-	if (len != sizeof(*word) || addr % sizeof(*word))
-		return -EINVAL;
-	if (context->faulty->hollow)
-		return -EIO;
-	do {
-		rc = context_enter(context);
-		if (rc)
-			return rc;
-		rc = access_or_fault(context, addr, word, write);
-		up_read(&context->gate);
-		if (rc == -EAGAIN && fatal_signal_pending(current))
-			rc = -EINTR;
-	} while (rc == -EAGAIN);
-	return hmmrt_restart(rc);
-}
-
-static ssize_t faulty_read(struct file *file, char __user *to, size_t len,
-			   loff_t *pos)
-{
-	u64 word;
-	int rc;
-
-	rc = faulty_access(file, *pos, len, &word, false);
-	if (!rc && copy_to_user(to, &word, sizeof(word)))
-		rc = -EFAULT;
-	return rc ? rc : sizeof(word);
-}
-
-static ssize_t faulty_write(struct file *file, const char __user *from,
-			    size_t len, loff_t *pos)
-{
-	u64 word = 0;
-	int rc;
-
-	if (copy_from_user(&word, from, min(len, sizeof(word))))
-		return -EFAULT;
-	rc = faulty_access(file, *pos, len, &word, true);
-	return rc ? rc : sizeof(word);
+	return rc == -EINTR && READ_ONCE(context->stopping) ? -ENODEV : rc;
 }
 
 static int range_call(struct hmmrt_binding *binding, unsigned int cmd,
@@ -479,19 +301,19 @@ static int range_call(struct hmmrt_binding *binding, unsigned int cmd,
 
 static long faulty_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
-	struct context *context = file->private_data;
+	struct soft_context *context = file->private_data;
 	struct hmmrt_faulty_range range;
 	int rc;
 
 	if (cmd == HMMRT_SOFT_IOC_BIND)
-		return hmmrt_restart(context_bind(context));
+		return hmmrt_restart(soft_bind(context));
 	if (copy_from_user(&range, (void __user *)arg, sizeof(range)))
 		return -EFAULT;
-	rc = context_enter(context);
+	rc = soft_enter(context);
 	if (rc)
 		return hmmrt_restart(rc);
 	rc = range_call(context->binding, cmd, &range);
-	up_read(&context->gate);
+	soft_leave(context);
 	if (copy_to_user((void __user *)arg, &range, sizeof(range)))
 		return -EFAULT;
 	return hmmrt_restart(rc);
@@ -499,10 +321,10 @@ static long faulty_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 
 static const struct file_operations faulty_fops = {
 	.owner = THIS_MODULE,
-	.open = faulty_open,
-	.release = faulty_release,
-	.read = faulty_read,
-	.write = faulty_write,
+	.open = soft_open,
+	.release = soft_release,
+	.read = soft_read,
+	.write = soft_write,
 	.unlocked_ioctl = faulty_ioctl,
 	.llseek = noop_llseek,
 };
@@ -512,7 +334,7 @@ static const struct file_operations faulty_fops = {
 static int device_come(struct faulty *faulty)
 {
 	struct hmmrt_device_desc desc = {
-		.name = faulty->name,
+		.name = faulty->soft.name,
 		.ops = &faulty_ops,
 		.memory_bytes = hollow_bytes ? hollow_bytes : SOFT_MEMORY_BYTES,
 		.numa_node = NUMA_NO_NODE,
@@ -520,32 +342,10 @@ static int device_come(struct faulty *faulty)
 		.flags = hollow_bytes ? 0 : HMMRT_DEVICE_PEER_ACCESS,
 		.drvdata = faulty,
 	};
-	int rc;
 
 	lockdep_assert_held(&devices_lock);
 	faulty->hollow = hollow_bytes;
-	faulty->dev = hmmrt_device_register(&desc);
-	if (IS_ERR(faulty->dev))
-		return PTR_ERR(faulty->dev);
-	faulty->misc.minor = MISC_DYNAMIC_MINOR;
-	rc = misc_register(&faulty->misc);
-	if (rc)
-		hmmrt_device_unregister(faulty->dev);
-	return rc;
-}
-
-static void device_go(struct faulty *faulty)
-{
-	struct context *context, *next;
-
-	lockdep_assert_held(&devices_lock);
-	misc_deregister(&faulty->misc);
-	mutex_lock(&faulty->lock);
-	/* No file can be opened any more. */
-	list_for_each_entry_safe(context, next, &faulty->contexts, link)
-		context_stop(context);
-	mutex_unlock(&faulty->lock);
-	hmmrt_device_unregister(faulty->dev);
+	return soft_device_add(&faulty->soft, &desc);
 }
 
 static int devices_set(unsigned long count)
@@ -556,7 +356,7 @@ static int devices_set(unsigned long count)
 		return -EINVAL;
 	mutex_lock(&devices_lock);
 	while (nr_devices > count)
-		device_go(&devices[--nr_devices]);
+		soft_device_remove(&devices[--nr_devices].soft);
 	while (!rc && nr_devices < count) {
 		rc = device_come(&devices[nr_devices]);
 		nr_devices += !rc;
@@ -571,7 +371,7 @@ static int device_evict(unsigned long number)
 
 	mutex_lock(&devices_lock);
 	if (number < nr_devices)
-		rc = hmmrt_device_evict(devices[number].dev);
+		rc = hmmrt_device_evict(devices[number].soft.dev);
 	mutex_unlock(&devices_lock);
 	return rc;
 }
@@ -677,16 +477,12 @@ static int __init faulty_init(void)
 	int rc;
 
 	for (i = 0; i < HMMRT_FAULTY_MAX_DEVICES; i++) {
-		struct faulty *faulty = &devices[i];
+		struct soft_device *soft = &devices[i].soft;
 
-		snprintf(faulty->name, sizeof(faulty->name), "hmmrt-faulty%u",
-			 i);
-		mutex_init(&faulty->lock);
-		spin_lock_init(&faulty->contexts_lock);
-		INIT_LIST_HEAD(&faulty->contexts);
-		faulty->misc.name = faulty->name;
-		faulty->misc.fops = &faulty_fops;
-		faulty->misc.mode = 0660;
+		snprintf(soft->name, sizeof(soft->name), "hmmrt-faulty%u", i);
+		soft->fault = faulty_fault;
+		soft->stopping = worker_stopping;
+		soft_device_init(soft, &faulty_fops);
 	}
 	failures_publish();
 	rc = misc_register(&control_misc);
