@@ -3,7 +3,6 @@
 #include <linux/module.h>
 #include <linux/moduleparam.h>
 #include <linux/page_table_check.h>
-#include <linux/slab.h>
 
 #include "simgpu.h"
 
@@ -40,107 +39,46 @@ module_param_array(coherent, ulong, NULL, 0444);
 MODULE_PARM_DESC(coherent,
 		 "physical addresses of reserved memory for each device, which the CPU then accesses in place; 0: private memory that the CPU cannot access (default 0,...)");
 
-static struct simgpu *simgpus[HMMRT_MAX_DEVICES];
+static struct simgpu simgpus[HMMRT_MAX_DEVICES];
 
-static struct simgpu *simgpu_create(unsigned int index)
+static int __init simgpu_register(unsigned int index)
 {
+	struct simgpu *gpu = &simgpus[index];
 	struct hmmrt_device_desc desc = {
+		.name = gpu->name,
 		.ops = &simgpu_ops,
 		.memory_bytes = (u64)memory[min(index, nr_memory - 1)] << 20,
 		.memory_start = coherent[index],
 		.numa_node = node[min(index, nr_nodes - 1)],
 		.flags = HMMRT_DEVICE_PEER_ACCESS,
+		.drvdata = gpu,
 	};
-	struct simgpu *gpu;
-	int rc;
 
-	gpu = kzalloc(sizeof(*gpu), GFP_KERNEL);
-	if (!gpu)
-		return ERR_PTR(-ENOMEM);
 	if (native_atomics)
 		desc.flags |= HMMRT_DEVICE_NATIVE_ATOMICS;
 	if (fault_in_place)
 		desc.flags |= HMMRT_DEVICE_FAULT_IN_PLACE;
 	if (desc.memory_start)
 		desc.flags |= HMMRT_DEVICE_COHERENT;
-	gpu->memory_bytes = desc.memory_bytes;
 	gpu->memory_start = desc.memory_start;
 	gpu->numa_node = desc.numa_node;
+	xa_init(&gpu->chunks);
 	snprintf(gpu->name, sizeof(gpu->name), "hmmrt-gpu%u", index);
-	rc = simgpu_vram_init(gpu);
-	if (rc)
-		goto err_free;
-	desc.name = gpu->name;
-	desc.drvdata = gpu;
-	gpu->dev = hmmrt_device_register(&desc);
-	if (IS_ERR(gpu->dev)) {
-		rc = PTR_ERR(gpu->dev);
-		goto err_vram;
-	}
 	gpu->misc.minor = MISC_DYNAMIC_MINOR;
 	gpu->misc.name = gpu->name;
 	gpu->misc.fops = &simgpu_fops;
 	gpu->misc.mode = 0660;
-	return gpu;
-
-err_vram:
-	simgpu_vram_destroy(gpu);
-err_free:
-	kfree(gpu);
-	return ERR_PTR(rc);
+	gpu->dev = hmmrt_device_register(&desc);
+	return PTR_ERR_OR_ZERO(gpu->dev);
 }
 
-static void simgpu_destroy(struct simgpu *gpu)
+static void simgpu_end(unsigned int registered, unsigned int published)
 {
-	hmmrt_device_unregister(gpu->dev);
-	simgpu_vram_destroy(gpu);
-	kfree(gpu);
-}
-
-static void simgpu_destroy_all(unsigned int count)
-{
-	while (count--)
-		simgpu_destroy(simgpus[count]);
-}
-
-static void simgpu_hide_all(unsigned int count)
-{
-	while (count--)
-		misc_deregister(&simgpus[count]->misc);
-}
-
-/*
- * The last step of init: an open node holds a reference to the module, but
- * cannot keep it if init fails. Only a failure to register a later node
- * remains.
- */
-static int __init simgpu_publish_all(void)
-{
-	unsigned int i;
-	int rc;
-
-	for (i = 0; i < devices; i++) {
-		rc = misc_register(&simgpus[i]->misc);
-		if (rc) {
-			simgpu_hide_all(i);
-			return rc;
-		}
-	}
-	return 0;
-}
-
-static int __init simgpu_create_all(void)
-{
-	unsigned int i;
-
-	for (i = 0; i < devices; i++) {
-		simgpus[i] = simgpu_create(i);
-		if (IS_ERR(simgpus[i])) {
-			simgpu_destroy_all(i);
-			return PTR_ERR(simgpus[i]);
-		}
-	}
-	return 0;
+	while (published--)
+		misc_deregister(&simgpus[published].misc);
+	while (registered--)
+		hmmrt_device_unregister(simgpus[registered].dev);
+	simgpu_fs_exit();
 }
 
 /*
@@ -171,6 +109,7 @@ static bool __init parameters_are_valid(void)
 
 static int __init simgpu_init(void)
 {
+	unsigned int registered = 0, published = 0;
 	int rc;
 
 	if (!parameters_are_valid())
@@ -182,26 +121,31 @@ static int __init simgpu_init(void)
 	rc = simgpu_fs_init();
 	if (rc)
 		return rc;
-	rc = simgpu_create_all();
-	if (rc)
-		goto err_fs;
-	rc = simgpu_publish_all();
-	if (rc)
-		goto err_devices;
+	for (; registered < devices; registered++) {
+		rc = simgpu_register(registered);
+		if (rc)
+			goto err_end;
+	}
+	/*
+	 * The last step: an open node holds a reference to the module, but
+	 * cannot keep it if init fails. Only a failure to register a later node
+	 * remains.
+	 */
+	for (; published < devices; published++) {
+		rc = misc_register(&simgpus[published].misc);
+		if (rc)
+			goto err_end;
+	}
 	return 0;
 
-err_devices:
-	simgpu_destroy_all(devices);
-err_fs:
-	simgpu_fs_exit();
+err_end:
+	simgpu_end(registered, published);
 	return rc;
 }
 
 static void __exit simgpu_exit(void)
 {
-	simgpu_hide_all(devices);
-	simgpu_destroy_all(devices);
-	simgpu_fs_exit();
+	simgpu_end(devices, devices);
 }
 
 module_init(simgpu_init);

@@ -76,9 +76,7 @@ struct simgpu {
 	struct hmmrt_device *dev;
 	struct miscdevice misc;
 	char name[HMMRT_DEVICE_NAME_LEN];
-	/* Memory of each chunk, NULL if not populated: see vram.c. */
-	struct page **backing;
-	u64 memory_bytes;
+	struct xarray chunks;	/* their first pages, by number: see vram.c */
 	u64 memory_start;	/* 0: not coherent */
 	int numa_node;		/* or NUMA_NO_NODE */
 };
@@ -135,8 +133,6 @@ void simgpu_mirror_accessed(struct simgpu_view *view, unsigned long start,
 
 /* vram.c */
 extern const struct hmmrt_device_ops simgpu_ops;
-int simgpu_vram_init(struct simgpu *gpu);
-void simgpu_vram_destroy(struct simgpu *gpu);
 unsigned long simgpu_vram_pfn(struct simgpu *gpu, u64 offset);
 
 #endif /* _HMMRT_SIMGPU_H */

@@ -11,7 +11,6 @@
 #include <linux/gfp.h>
 #include <linux/highmem.h>
 #include <linux/mm.h>
-#include <linux/slab.h>
 
 #include "simgpu.h"
 
@@ -21,7 +20,7 @@ static struct page *vram_page(struct simgpu *gpu, u64 offset)
 
 	if (gpu->memory_start)
 		return pfn_to_page(PHYS_PFN(gpu->memory_start + offset));
-	chunk = READ_ONCE(gpu->backing[offset >> HMMRT_CHUNK_SHIFT]);
+	chunk = xa_load(&gpu->chunks, offset >> HMMRT_CHUNK_SHIFT);
 	if (WARN_ON_ONCE(!chunk))
 		return NULL;
 	return chunk + (offset >> PAGE_SHIFT) % HMMRT_CHUNK_PAGES;
@@ -30,21 +29,6 @@ static struct page *vram_page(struct simgpu *gpu, u64 offset)
 unsigned long simgpu_vram_pfn(struct simgpu *gpu, u64 offset)
 {
 	return page_to_pfn(vram_page(gpu, offset));
-}
-
-int simgpu_vram_init(struct simgpu *gpu)
-{
-	if (gpu->memory_start)
-		return 0;
-	gpu->backing = kvcalloc(gpu->memory_bytes >> HMMRT_CHUNK_SHIFT,
-				sizeof(*gpu->backing), GFP_KERNEL);
-	return gpu->backing ? 0 : -ENOMEM;
-}
-
-/* hmmrt_device_unregister() has depopulated all chunks. */
-void simgpu_vram_destroy(struct simgpu *gpu)
-{
-	kvfree(gpu->backing);
 }
 
 /*
@@ -57,21 +41,26 @@ static int simgpu_populate(struct hmmrt_device *dev, u64 offset)
 	gfp_t gfp = GFP_KERNEL | __GFP_NOWARN | __GFP_RETRY_MAYFAIL;
 	struct page *chunk = alloc_pages_node(gpu->numa_node, gfp,
 					      HMMRT_CHUNK_SHIFT - PAGE_SHIFT);
+	int rc;
 
 	if (!chunk)
 		return -ENOMEM;
-	split_page(chunk, HMMRT_CHUNK_SHIFT - PAGE_SHIFT);
-	WRITE_ONCE(gpu->backing[offset >> HMMRT_CHUNK_SHIFT], chunk);
-	return 0;
+	rc = xa_err(xa_store(&gpu->chunks, offset >> HMMRT_CHUNK_SHIFT, chunk,
+			     GFP_KERNEL));
+	if (rc)
+		__free_pages(chunk, HMMRT_CHUNK_SHIFT - PAGE_SHIFT);
+	else
+		split_page(chunk, HMMRT_CHUNK_SHIFT - PAGE_SHIFT);
+	return rc;
 }
 
 static void simgpu_depopulate(struct hmmrt_device *dev, u64 offset)
 {
 	struct simgpu *gpu = hmmrt_device_drvdata(dev);
-	struct page *chunk = vram_page(gpu, offset);
+	struct page *chunk = xa_erase(&gpu->chunks,
+				      offset >> HMMRT_CHUNK_SHIFT);
 	unsigned int i;
 
-	WRITE_ONCE(gpu->backing[offset >> HMMRT_CHUNK_SHIFT], NULL);
 	for (i = 0; i < HMMRT_CHUNK_PAGES; i++)
 		__free_page(chunk + i);
 }
