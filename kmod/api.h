@@ -24,12 +24,6 @@ bool hmmrt_device_is_orphaned(void);
 void hmmrt_device_fill_info(struct hmmrt_device *dev,
 			    struct hmmrt_device_info *info);
 
-/* api_debugfs.c */
-void hmmrt_debugfs_init(void);
-void hmmrt_debugfs_exit(void);
-void hmmrt_debugfs_add(struct hmmrt_device *dev);
-void hmmrt_debugfs_remove(struct hmmrt_device *dev);
-
 /* api_power.c */
 int __init hmmrt_power_init(void);
 void hmmrt_power_exit(void);
@@ -63,6 +57,10 @@ int hmmrt_ioc_quota(struct hmmrt_space *space, void *data);
 /* api_stats.c */
 int hmmrt_ioc_stats(struct hmmrt_space *space, void *data);
 void hmmrt_space_show(struct seq_file *seq, struct hmmrt_space *space);
+void hmmrt_debugfs_init(void);
+void hmmrt_debugfs_exit(void);
+void hmmrt_debugfs_add(struct hmmrt_device *dev);
+void hmmrt_debugfs_remove(struct hmmrt_device *dev);
 
 /* api_object.c */
 int hmmrt_ioc_object_create(struct hmmrt_space *space, void *data);

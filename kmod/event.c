@@ -15,6 +15,9 @@
 #include <linux/spinlock.h>
 
 #include "event.h"
+
+/* The bodies of the trace events are here. */
+#define CREATE_TRACE_POINTS
 #include "trace.h"
 
 /*

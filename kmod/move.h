@@ -100,9 +100,6 @@ int hmmrt_extent_fill_device(struct hmmrt_extent *extent,
 int hmmrt_evict_extent(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 		       bool lose);
 
-/* move_unbind.c */
-void hmmrt_spans_forget_binding(struct hmmrt_binding *binding);
-
 /* move_selftest.c */
 void __init hmmrt_selftest(void);
 

@@ -6,11 +6,54 @@
 #include <linux/types.h>
 #include <uapi/linux/hmmrt.h>
 
-#include "policy_knobs.h"
-
 #define HMMRT_POLICY_BLOCK_PAGES	512u
 #define HMMRT_POLICY_GRANULE_PAGES	16u
 #define HMMRT_POLICY_PAGE_SIZE		4096u
+
+/* --- knobs: the numbers that tune policy; enum hmmrt_knob_id -------------- */
+
+/* Number of knobs that can be set for a range; see hmmrt_knob_info.slot. */
+#define HMMRT_RANGE_KNOBS	9
+
+struct hmmrt_knob_info {
+	/* UVM's name without uvm_ or uvm_perf_, if UVM has this knob. */
+	const char *name;
+	u32 min;
+	u32 max;
+	u32 by_default;
+	u32 scopes;		/* mask of enum hmmrt_knob_scope */
+	/* With HMMRT_KNOB_RANGE: index in hmmrt_range_knobs. */
+	u32 slot;
+};
+
+/*
+ * The value set plus one; 0 if none is set. Read without a lock: each word is
+ * valid by itself.
+ */
+struct hmmrt_set_knobs {
+	u32 set[HMMRT_KNOBS];
+};
+
+struct hmmrt_range_knobs {
+	u32 set[HMMRT_RANGE_KNOBS];
+};
+
+/* The values in effect for one fault; every knob has one. */
+struct hmmrt_knobs {
+	u32 of[HMMRT_KNOBS];
+};
+
+const struct hmmrt_knob_info *hmmrt_knob_describe(u32 knob);
+bool hmmrt_knob_valid(u32 knob, u32 scope, u32 value);
+u32 hmmrt_knob_value(u32 knob, const struct hmmrt_set_knobs *dev,
+		     const struct hmmrt_set_knobs *space,
+		     const struct hmmrt_range_knobs *range);
+void hmmrt_knobs_fill(struct hmmrt_knobs *knobs,
+		      const struct hmmrt_set_knobs *dev,
+		      const struct hmmrt_set_knobs *space,
+		      const struct hmmrt_range_knobs *range);
+
+/* --- faults --------------------------------------------------------------- */
 
 /*
  * Advice of a process for a range. Locations are those of the UAPI. Compared
@@ -261,5 +304,37 @@ void hmmrt_policy_share_rank(const struct hmmrt_policy_share_sum *sum,
 void hmmrt_policy_share_begin(struct hmmrt_policy_share_pick *pick);
 bool hmmrt_policy_share_better(struct hmmrt_policy_share_pick *pick, u32 rank,
 			       u64 used_at);
+
+/* --- batches of device faults --------------------------------------------- */
+
+struct hmmrt_queued_fault;
+
+struct hmmrt_batch_fault {
+	unsigned long addr;			/* of the page */
+	unsigned int access;			/* HMMRT_ACCESS_* */
+	/* NULL: the fault worker's own fault. */
+	struct hmmrt_queued_fault *queued;
+};
+
+/* The size of a batch, for statistics. */
+struct hmmrt_batch_shape {
+	unsigned int groups;		/* number of blocks */
+	unsigned int merged;	/* faults served together with another */
+};
+
+/* Functions that need a sorted array need one sorted by this. */
+void hmmrt_batch_sort(struct hmmrt_batch_fault *faults, unsigned int n);
+unsigned int hmmrt_batch_group_end(const struct hmmrt_batch_fault *faults,
+				   unsigned int first, unsigned int n);
+unsigned int hmmrt_batch_page_end(const struct hmmrt_batch_fault *faults,
+				  unsigned int first, unsigned int n,
+				  bool coalesce);
+unsigned int hmmrt_batch_access_end(const struct hmmrt_batch_fault *faults,
+				    unsigned int first, unsigned int n);
+unsigned int hmmrt_batch_access(const struct hmmrt_batch_fault *faults,
+				unsigned int first, unsigned int end);
+struct hmmrt_batch_shape
+hmmrt_batch_measure(const struct hmmrt_batch_fault *faults, unsigned int n,
+		    bool coalesce);
 
 #endif /* _HMMRT_POLICY_H */

@@ -7,7 +7,6 @@
 #include <linux/sort.h>
 
 #include "policy.h"
-#include "policy_batch.h"
 
 static unsigned long block_of(const struct hmmrt_batch_fault *fault)
 {

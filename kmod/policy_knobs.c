@@ -6,7 +6,7 @@
  */
 #include <linux/compiler.h>
 
-#include "policy_knobs.h"
+#include "policy.h"
 
 #define DEVICE	HMMRT_SCOPE_DEVICE
 #define SPACE	(HMMRT_SCOPE_DEVICE | HMMRT_SCOPE_SPACE)

@@ -39,9 +39,7 @@
 #include <linux/slab.h>
 
 #include "compat/cgroup.h"
-#include "policy_batch.h"
 #include "serve.h"
-#include "serve_queue.h"
 
 /* The work of one fault worker. */
 struct batch {

@@ -27,7 +27,6 @@
 #include <linux/slab.h>
 
 #include "serve.h"
-#include "serve_queue.h"
 
 void hmmrt_queue_init(struct hmmrt_binding *binding)
 {

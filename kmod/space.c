@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Lookup of the mirrored address space of a process, and of the devices bound
- * to it. api_bind.c makes and ends both.
+ * Lookup of the mirrored address space of a process, of the devices bound to
+ * it, and of the knobs that apply. api_bind.c makes and ends spaces and
+ * bindings.
  *
  * migrate_to_ram() looks up a space by mm, and takes a reference. Notifiers look
  * up bindings by device id, where no reference can be taken and dropped. Both
@@ -171,4 +172,35 @@ int hmmrt_binding_mmap_read_lock(struct hmmrt_binding **binding,
 		rc = -ENODEV;
 	}
 	return rc;
+}
+
+/* --- knobs ---------------------------------------------------------------- */
+
+/*
+ * The knobs that apply to a fault of @dev; @space may be NULL.
+ * Reading takes no lock: see api_knob.c.
+ */
+struct hmmrt_knobs hmmrt_knobs_at(const struct hmmrt_space *space,
+				  const struct hmmrt_device *dev,
+				  const struct hmmrt_advice *advice)
+{
+	struct hmmrt_knobs knobs;
+
+	hmmrt_knobs_fill(&knobs, &dev->knobs, space ? &space->knobs : NULL,
+			 &advice->knobs);
+	if (!hmmrt_duplicates_work())
+		knobs.of[HMMRT_KNOB_READ_DUPLICATION] = 0;
+	return knobs;
+}
+
+u32 hmmrt_device_knob(const struct hmmrt_device *dev, enum hmmrt_knob_id knob)
+{
+	return hmmrt_knob_value(knob, &dev->knobs, NULL, NULL);
+}
+
+u32 hmmrt_binding_knob(const struct hmmrt_binding *binding,
+		       enum hmmrt_knob_id knob)
+{
+	return hmmrt_knob_value(knob, &binding->dev->knobs,
+				&binding->space->knobs, NULL);
 }

@@ -382,8 +382,28 @@ bool hmmrt_binding_resume(struct hmmrt_binding **binding,
 			  const struct hmmrt_binding_pause *pause);
 int hmmrt_binding_mmap_read_lock(struct hmmrt_binding **binding,
 				 struct hmmrt_space *space);
+struct hmmrt_knobs hmmrt_knobs_at(const struct hmmrt_space *space,
+				  const struct hmmrt_device *dev,
+				  const struct hmmrt_advice *advice);
+u32 hmmrt_device_knob(const struct hmmrt_device *dev, enum hmmrt_knob_id knob);
+u32 hmmrt_binding_knob(const struct hmmrt_binding *binding,
+		       enum hmmrt_knob_id knob);
 
 /* space_span.c */
+/* The index of a block in its span. */
+static inline unsigned int
+hmmrt_index_in_span(const struct hmmrt_span *span, unsigned long addr)
+{
+	VM_WARN_ON_ONCE(addr - span->start >= HMMRT_SPAN_SIZE);
+	return (addr - span->start) >> HMMRT_BLOCK_SHIFT;
+}
+
+static inline struct hmmrt_block *hmmrt_span_block(struct hmmrt_span *span,
+						   unsigned long addr)
+{
+	return READ_ONCE(span->blocks[hmmrt_index_in_span(span, addr)]);
+}
+
 int hmmrt_span_prepare(struct hmmrt_space *space, unsigned long addr);
 struct hmmrt_block *hmmrt_block_find(struct hmmrt_space *space,
 				     unsigned long addr);
@@ -407,6 +427,7 @@ void hmmrt_spans_destroy(struct hmmrt_space *space);
 void __init hmmrt_lockdep_teach(void);
 
 /* space_invalidate.c */
+extern const struct mmu_interval_notifier_ops hmmrt_span_notifier_ops;
 void hmmrt_evictor_begin(struct hmmrt_evictor *evictor,
 			 struct hmmrt_device *dev, bool for_alloc);
 void hmmrt_evictor_end(struct hmmrt_evictor *evictor);
@@ -456,12 +477,6 @@ bool hmmrt_peer_enabled(const struct hmmrt_binding *binding,
 int hmmrt_ioc_peer(struct hmmrt_space *space, void *data);
 void hmmrt_peers_forget(struct hmmrt_binding *binding);
 
-/* space_table.c */
-unsigned long hmmrt_next_table(struct vm_area_struct *vma, unsigned long addr,
-			       unsigned long end);
-bool hmmrt_is_moving(struct vm_area_struct *vma, unsigned long start,
-		     unsigned int n);
-
 /* space_advice.c */
 extern const struct hmmrt_advice hmmrt_no_advice;
 int hmmrt_change_advice_locked(struct hmmrt_space *space, unsigned long start,
@@ -507,6 +522,10 @@ bool hmmrt_vma_may_have_migratable(struct vm_area_struct *vma);
 int hmmrt_vma_stays(struct vm_area_struct *vma);
 int hmmrt_mmap_read_lock(struct mm_struct *mm, bool nowait);
 bool hmmrt_mmap_read_lock_until(struct mm_struct *mm, unsigned long end);
+unsigned long hmmrt_next_table(struct vm_area_struct *vma, unsigned long addr,
+			       unsigned long end);
+bool hmmrt_is_moving(struct vm_area_struct *vma, unsigned long start,
+		     unsigned int n);
 
 /* space_duplicate.c */
 bool hmmrt_duplicates_work(void);
@@ -557,13 +576,5 @@ void hmmrt_remap_begin(struct hmmrt_space *space, struct list_head *todo);
 struct hmmrt_block *hmmrt_remap_take(struct hmmrt_space *space,
 				     struct list_head *todo);
 void hmmrt_remap_set_delay(struct hmmrt_space *space, bool failed);
-
-/* space_knobs.c */
-struct hmmrt_knobs hmmrt_knobs_at(const struct hmmrt_space *space,
-				  const struct hmmrt_device *dev,
-				  const struct hmmrt_advice *advice);
-u32 hmmrt_device_knob(const struct hmmrt_device *dev, enum hmmrt_knob_id knob);
-u32 hmmrt_binding_knob(const struct hmmrt_binding *binding,
-		       enum hmmrt_knob_id knob);
 
 #endif /* _HMMRT_SPACE_H */

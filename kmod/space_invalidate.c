@@ -34,7 +34,6 @@
 
 #include "space.h"
 #include "space_check.h"
-#include "space_span.h"
 
 #define ALL_DEVICES	(BIT(HMMRT_MAX_DEVICES) - 1)
 
@@ -150,7 +149,8 @@ static void map_zap(struct hmmrt_block *block, unsigned int id,
 {
 	struct hmmrt_block_map *map = block->maps[id];
 	unsigned long *ids =
-		&taking->zapping.ids[index_in_span(block->span, block->start)];
+		&taking->zapping.ids[hmmrt_index_in_span(block->span,
+							 block->start)];
 
 	lockdep_assert_held(&block->lock);
 	if (bitmap_empty(map->mapped, HMMRT_BLOCK_PAGES)) {
@@ -241,7 +241,8 @@ static unsigned long block_unmap(struct hmmrt_block *block,
 		map_zap(block, id, taking);
 	}
 	return touched |
-	       taking->zapping.ids[index_in_span(block->span, block->start)];
+	       taking->zapping.ids[hmmrt_index_in_span(block->span,
+						       block->start)];
 }
 
 /* The devices no longer cache the entries that block_unmap() removed. */
@@ -266,7 +267,7 @@ static bool span_unused(struct hmmrt_span *span, unsigned long start,
 	lockdep_assert(srcu_read_lock_held(&hmmrt_srcu));
 	for (va = ALIGN_DOWN(start, HMMRT_BLOCK_SIZE); va < end;
 	     va += HMMRT_BLOCK_SIZE) {
-		struct hmmrt_block *block = span_block(span, va);
+		struct hmmrt_block *block = hmmrt_span_block(span, va);
 		unsigned int first, count, id;
 		bool used;
 
@@ -458,7 +459,7 @@ static unsigned long span_unmap(struct hmmrt_span *span, struct taking *taking,
 
 	for (va = ALIGN_DOWN(taking->start, HMMRT_BLOCK_SIZE); va < taking->end;
 	     va += HMMRT_BLOCK_SIZE) {
-		struct hmmrt_block *block = span_block(span, va);
+		struct hmmrt_block *block = hmmrt_span_block(span, va);
 		bool evicted = false;
 
 		if (!block)
@@ -508,7 +509,7 @@ static void span_map_again(struct hmmrt_span *span, unsigned long start,
 		return;
 	for (va = ALIGN_DOWN(start, HMMRT_BLOCK_SIZE); va < end;
 	     va += HMMRT_BLOCK_SIZE) {
-		struct hmmrt_block *block = span_block(span, va);
+		struct hmmrt_block *block = hmmrt_span_block(span, va);
 
 		if (block)
 			hmmrt_map_ahead_again(block);

@@ -18,7 +18,6 @@
 
 #include "space.h"
 #include "space_check.h"
-#include "space_span.h"
 
 static struct hmmrt_span *span_create(struct hmmrt_space *space,
 				      unsigned long start)
@@ -109,7 +108,7 @@ struct hmmrt_block *hmmrt_block_find(struct hmmrt_space *space,
 	idx = srcu_read_lock(&hmmrt_srcu);
 	span = xa_load(&space->spans, addr >> HMMRT_SPAN_SHIFT);
 	if (span)
-		block = span_block(span, addr);
+		block = hmmrt_span_block(span, addr);
 	if (block && !hmmrt_block_hold(block))
 		block = NULL;
 	srcu_read_unlock(&hmmrt_srcu, idx);
@@ -123,7 +122,7 @@ static struct hmmrt_block *span_next(struct hmmrt_span *span,
 	unsigned int i;
 
 	lockdep_assert_held(&hmmrt_srcu);
-	for (i = index_in_span(span, max(addr, span->start));
+	for (i = hmmrt_index_in_span(span, max(addr, span->start));
 	     i < HMMRT_SPAN_BLOCKS; i++) {
 		struct hmmrt_block *block = READ_ONCE(span->blocks[i]);
 
@@ -216,9 +215,10 @@ static struct hmmrt_block *block_create(struct hmmrt_span *span,
 	if (!block)
 		return NULL;
 	VM_WARN_ON_ONCE(!IS_ALIGNED(start, HMMRT_BLOCK_SIZE) ||
-			span_block(span, start));
+			hmmrt_span_block(span, start));
 	/* Initialised before hmmrt_block_find() and the notifier see it. */
-	smp_store_release(&span->blocks[index_in_span(span, start)], block);
+	smp_store_release(&span->blocks[hmmrt_index_in_span(span, start)],
+			  block);
 	return block;
 }
 
@@ -250,7 +250,7 @@ struct hmmrt_block *hmmrt_block_get(struct hmmrt_space *space,
 		block = ERR_CAST(span);
 		goto out_unlock;
 	}
-	block = span_block(span, addr);
+	block = hmmrt_span_block(span, addr);
 	if (!block)
 		block = block_create(span, ALIGN_DOWN(addr, HMMRT_BLOCK_SIZE));
 	if (!block) {

@@ -2,7 +2,7 @@
 /*
  * Trace events hmmrt:*. Those of uapi/linux/hmmrt_event.h have the names of its
  * types and the fields of its struct, and are enabled together with the rings.
- * trace.c defines CREATE_TRACE_POINTS.
+ * event.c defines CREATE_TRACE_POINTS.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM hmmrt

@@ -12,7 +12,6 @@
 
 extern "C" {
 #include "policy.h"
-#include "policy_batch.h"
 }
 
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 
 extern "C" {
-#include "policy_knobs.h"
+#include "policy.h"
 }
 
 namespace {

@@ -6,8 +6,8 @@
 
 # From the bottom up. The prefix of a file's name says which.
 KMOD_LAYERS="policy event mem space decide move serve api"
-# Files whose name does not say it.
-KMOD_OTHER="trace:policy main:api"
+# A file whose name does not say it.
+KMOD_OTHER="main:api"
 # Files that use each other, in a circle, are to be read together: not more than so many.
 KMOD_CIRCLE=6
 
