@@ -334,21 +334,6 @@ struct hmmrt_binding *hmmrt_bind(struct hmmrt_space *space,
 }
 EXPORT_SYMBOL_GPL(hmmrt_bind);
 
-struct hmmrt_binding *hmmrt_bind_current(struct hmmrt_device *dev,
-					 void *drvdata)
-{
-	struct hmmrt_space *space = hmmrt_space_get_current();
-	struct hmmrt_binding *binding;
-
-	if (IS_ERR(space))
-		return ERR_CAST(space);
-	binding = hmmrt_bind(space, dev, drvdata);
-	/* The binding has its own reference. */
-	hmmrt_space_put(space);
-	return binding;
-}
-EXPORT_SYMBOL_GPL(hmmrt_bind_current);
-
 /*
  * Migrate the next mapping of the block at or after @addr; returns where it
  * ends.

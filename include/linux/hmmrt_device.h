@@ -15,7 +15,7 @@
  *
  *	driver                                manager
  *	hmmrt_device_register(ops)  ------->  device id, device memory
- *	hmmrt_bind_current(dev)     ------->  binding
+ *	hmmrt_bind(space, dev)      ------->  binding
  *	MMU fault: hmmrt_fault()    ------->  policy, migration, snapshot
  *	ops->populate, copy_*       <-------    device memory and its contents
  *	ops->prepare, map           <-------    write the entry
@@ -55,7 +55,9 @@
  *	// a process opens a device file: only set up its page table
  *
  *	// an ioctl of the file
- *	context->binding = hmmrt_bind_current(my->hmmrt, context);
+ *	space = hmmrt_space_get_current();
+ *	context->binding = hmmrt_bind(space, my->hmmrt, context);
+ *	hmmrt_space_put(space);
  *
  *	// the MMU reports a fault at addr
  *	rc = hmmrt_fault(context->binding, addr, HMMRT_ACCESS_READ);
@@ -500,20 +502,6 @@ int hmmrt_restart(int rc);
  */
 struct hmmrt_binding *hmmrt_bind(struct hmmrt_space *space,
 				 struct hmmrt_device *dev, void *drvdata);
-
-/**
- * hmmrt_bind_current() - bind a device to the calling process
- * @dev: registered device
- * @drvdata: driver data, see hmmrt_binding_drvdata()
- *
- * For drivers with files that work without a file of /dev/hmmrt.
- *
- * Context: see hmmrt_bind().
- * Return: the binding, or an ERR_PTR as from hmmrt_space_get_current() and
- * hmmrt_bind().
- */
-struct hmmrt_binding *hmmrt_bind_current(struct hmmrt_device *dev,
-					 void *drvdata);
 
 /**
  * hmmrt_wait_unbound() - wait until a device is not bound to a space
