@@ -57,7 +57,8 @@ static const struct hmmrt_knob_info infos[HMMRT_KNOBS] = {
 		KNOB("fault_batch_count", 1, 1024, 256, SPACE),
 	[HMMRT_KNOB_FAULT_REPLAY_POLICY] =
 		KNOB("fault_replay_policy", HMMRT_REPLAY_BLOCK,
-		     HMMRT_REPLAY_ONCE, HMMRT_REPLAY_BATCH_FLUSH, SPACE),
+		     HMMRT_REPLAY_BATCH_FLUSH, HMMRT_REPLAY_BATCH_FLUSH,
+		     SPACE),
 	[HMMRT_KNOB_FAULT_COALESCE] =
 		KNOB("fault_coalesce", 0, 1, 1, SPACE),
 	[HMMRT_KNOB_FAULT_WORKERS] =

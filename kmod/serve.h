@@ -41,8 +41,6 @@ struct hmmrt_queued_fault {
 	/* Protected by the lock of the buffer. */
 	enum hmmrt_queued_state state;
 	bool left;			/* its lane has left */
-	bool once;			/* wait until @drains has changed */
-	unsigned long drains;
 };
 
 /* serve_window.c */
@@ -79,14 +77,12 @@ void hmmrt_queued_wait(struct hmmrt_binding *binding,
 enum hmmrt_queued_state
 hmmrt_queued_leave(struct hmmrt_fault_buffer *buffer,
 		   struct hmmrt_queued_fault *queued);
-void hmmrt_queue_replay(struct hmmrt_binding *binding, struct list_head *list,
-			bool once);
+void hmmrt_queue_replay(struct hmmrt_fault_buffer *buffer,
+			struct list_head *list);
 unsigned int hmmrt_queue_take(struct hmmrt_fault_buffer *buffer,
 			      unsigned int most, struct list_head *taken);
 void hmmrt_queue_put_back(struct hmmrt_fault_buffer *buffer,
 			  struct list_head *taken);
-void hmmrt_queue_wait_drained(struct hmmrt_fault_buffer *buffer,
-			      unsigned long drains);
 bool hmmrt_worker_try(struct hmmrt_binding *binding);
 bool hmmrt_worker_take_or_queue(struct hmmrt_binding *binding,
 				struct hmmrt_queued_fault *queued);

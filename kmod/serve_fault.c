@@ -27,11 +27,10 @@
  *            fault_wait_timeout_msec serves its own fault, and no other, with a
  *            permit beyond the limit.
  * Replay     The replay policy says when served lanes continue: when their
- *            group is served (BLOCK); when the batch is served (BATCH); the
+ *            group is served (BLOCK); when the batch is served (BATCH); or the
  *            same, together with pending faults that the batch has mapped too
- *            (BATCH_FLUSH); or when no fault worker is left, in bounded time
- *            (ONCE). The fault worker's own lane never continues before its
- *            batch is done.
+ *            (BATCH_FLUSH). The fault worker's own lane never continues before
+ *            its batch is done.
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -286,17 +285,16 @@ static void batch_event(struct batch *batch)
 /* Let lanes with an answer continue, if the replay policy says so now. */
 static void batch_replay(struct batch *batch)
 {
-	bool once = batch->replay == HMMRT_REPLAY_ONCE;
 	struct hmmrt_binding *binding = batch->binding;
 
-	if (!once && batch->rc != -ENOLCK) {
+	if (batch->rc != -ENOLCK) {
 		atomic64_inc(&binding->replays);
 		hmmrt_event(&binding->space->events, .type = HMMRT_EVENT_REPLAY,
 			    .device = binding->dev->id,
 			    .count = list_count_nodes(&batch->answered));
 	}
 	if (!list_empty(&batch->answered))
-		hmmrt_queue_replay(batch->binding, &batch->answered, once);
+		hmmrt_queue_replay(&binding->faults, &batch->answered);
 }
 
 /* Return the start of the group with the own fault, and its end in *end. */
@@ -384,7 +382,7 @@ static void batch_flush(struct batch *batch)
 		n++;
 	}
 	atomic64_add(n, &binding->flushed_faults);
-	hmmrt_queue_replay(binding, &mapped, false);
+	hmmrt_queue_replay(buffer, &mapped);
 	hmmrt_queue_put_back(buffer, &taken);
 }
 
@@ -397,7 +395,7 @@ static void refuse_pending(struct hmmrt_binding *binding)
 	hmmrt_queue_take(&binding->faults, UINT_MAX, &taken);
 	list_for_each_entry(queued, &taken, link)
 		queued->rc = -ESRCH;
-	hmmrt_queue_replay(binding, &taken, false);
+	hmmrt_queue_replay(&binding->faults, &taken);
 }
 
 /*
@@ -462,7 +460,6 @@ static int batch_run(struct hmmrt_binding *binding, unsigned long addr,
 		     unsigned int access, enum service_mode mode,
 		     enum hmmrt_policy_rule *rule)
 {
-	unsigned long drains = READ_ONCE(binding->faults.drains);
 	struct batch batch = {
 		.binding = binding,
 		.own = { .addr = addr, .access = access },
@@ -493,8 +490,6 @@ static int batch_run(struct hmmrt_binding *binding, unsigned long addr,
 	batch_event(&batch);
 	hmmrt_episode_phase(HMMRT_PHASE_REPLAY);
 	hmmrt_worker_give(binding);
-	if (batch.replay == HMMRT_REPLAY_ONCE && !batch.nowait)
-		hmmrt_queue_wait_drained(&binding->faults, drains);
 	*rule = batch.rule;
 	return batch.rc;
 }
@@ -519,8 +514,6 @@ static enum service_mode queued_wait(struct hmmrt_binding *binding,
 		return SERVE_PENDING;
 	case HMMRT_QUEUED_ANSWERED:
 		hmmrt_episode_answered(episode, &queued->answer);
-		if (queued->once)
-			hmmrt_queue_wait_drained(buffer, queued->drains);
 		*rule = queued->rule;
 		*rc = queued->rc;
 		return SERVE_ANSWERED;

@@ -34,7 +34,6 @@ void hmmrt_queue_init(struct hmmrt_binding *binding)
 
 	spin_lock_init(&buffer->lock);
 	INIT_LIST_HEAD(&buffer->pending);
-	init_waitqueue_head(&buffer->drained);
 }
 
 /* At the end of a binding no call with it is running. */
@@ -97,18 +96,15 @@ static void wake_all_of(struct list_head *list)
 /*
  * Answer the faults of @list, which is empty afterwards; their lanes continue.
  */
-void hmmrt_queue_replay(struct hmmrt_binding *binding, struct list_head *list,
-			bool once)
+void hmmrt_queue_replay(struct hmmrt_fault_buffer *buffer,
+			struct list_head *list)
 {
-	struct hmmrt_fault_buffer *buffer = &binding->faults;
 	struct hmmrt_queued_fault *queued;
 
 	spin_lock(&buffer->lock);
 	list_for_each_entry(queued, list, link) {
 		VM_WARN_ON_ONCE(queued->state != HMMRT_QUEUED_TAKEN);
 		queued->state = HMMRT_QUEUED_ANSWERED;
-		queued->once = once;
-		queued->drains = buffer->drains;
 	}
 	spin_unlock(&buffer->lock);
 	wake_all_of(list);
@@ -238,7 +234,6 @@ void hmmrt_worker_give(struct hmmrt_binding *binding)
 {
 	struct hmmrt_fault_buffer *buffer = &binding->faults;
 	unsigned int most = most_workers(binding);
-	bool drained;
 	LIST_HEAD(list);
 
 	spin_lock(&buffer->lock);
@@ -246,33 +241,8 @@ void hmmrt_worker_give(struct hmmrt_binding *binding)
 	buffer->workers--;
 	workers_fill(buffer, most, &list);
 	buffer_check(buffer);
-	drained = !buffer->workers;
-	if (drained)
-		WRITE_ONCE(buffer->drains, buffer->drains + 1);
 	spin_unlock(&buffer->lock);
 	wake_all_of(&list);
-	if (!drained)
-		return;
-	if (hmmrt_binding_knob(binding, HMMRT_KNOB_FAULT_REPLAY_POLICY) ==
-	    HMMRT_REPLAY_ONCE) {
-		atomic64_inc(&binding->replays);
-		hmmrt_event(&binding->space->events, .type = HMMRT_EVENT_REPLAY,
-			    .device = binding->dev->id);
-	}
-	if (wq_has_sleeper(&buffer->drained))
-		wake_up_all(&buffer->drained);
-}
-
-/*
- * Replay policy ONCE: wait until no fault worker is left. A signal or the
- * timeout ends the wait earlier.
- */
-void hmmrt_queue_wait_drained(struct hmmrt_fault_buffer *buffer,
-			      unsigned long drains)
-{
-	wait_event_interruptible_timeout(buffer->drained,
-					 READ_ONCE(buffer->drains) != drains,
-					 HMMRT_SERVE_TIMEOUT);
 }
 
 /* --- waiting -------------------------------------------------------------- */

@@ -232,14 +232,12 @@ struct hmmrt_space {
  * serve_queue.c. @nr_pending is the length of @pending.
  */
 struct hmmrt_fault_buffer {
-	spinlock_t lock;	/* protects the fields below, except @drained */
+	spinlock_t lock;	/* protects the fields below */
 	/* hmmrt_queued_fault.link, oldest first. */
 	struct list_head pending;
 	unsigned int nr_pending;
 	/* Fault workers; not 0 while a fault is pending. */
 	unsigned int workers;
-	unsigned long drains;		/* how often @workers became 0 */
-	wait_queue_head_t drained;
 };
 
 /*

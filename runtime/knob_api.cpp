@@ -82,7 +82,6 @@ hmmKnob knob_of(const hmmrt_knob& answer) {
     static_assert(static_cast<int>(hmmReplayBlock) == HMMRT_REPLAY_BLOCK);
     static_assert(static_cast<int>(hmmReplayBatch) == HMMRT_REPLAY_BATCH);
     static_assert(static_cast<int>(hmmReplayBatchFlush) == HMMRT_REPLAY_BATCH_FLUSH);
-    static_assert(static_cast<int>(hmmReplayOnce) == HMMRT_REPLAY_ONCE);
     hmmKnob knob = {};
     const std::string name = name_of(answer);
     name.copy(knob.name, sizeof(knob.name) - 1);

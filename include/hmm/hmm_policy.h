@@ -67,8 +67,7 @@ typedef enum hmmReplayPolicy {
     hmmReplayBlock = 0, /* after each serviced block */
     hmmReplayBatch = 1, /* after each batch */
     /* after each batch, also for faults outside the batch that it resolved */
-    hmmReplayBatchFlush = 2,
-    hmmReplayOnce = 3 /* when no fault is left */
+    hmmReplayBatchFlush = 2
 } hmmReplayPolicy;
 
 /* Number of knobs of the current device. */

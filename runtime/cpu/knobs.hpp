@@ -42,7 +42,7 @@ inline constexpr std::array<knob_description, HMMRT_KNOBS> knob_descriptions = {
     {"thrashing_epoch", 1, 100000, 2000, knob_of_process},
     {"thrashing_max_resets", 0, 255, 4, knob_of_process},
     {"fault_batch_count", 1, 1024, 256, knob_of_process},
-    {"fault_replay_policy", HMMRT_REPLAY_BLOCK, HMMRT_REPLAY_ONCE, HMMRT_REPLAY_BATCH_FLUSH,
+    {"fault_replay_policy", HMMRT_REPLAY_BLOCK, HMMRT_REPLAY_BATCH_FLUSH, HMMRT_REPLAY_BATCH_FLUSH,
      knob_of_process},
     {"fault_coalesce", 0, 1, 1, knob_of_process},
     {"fault_workers", 0, 1024, 0, knob_of_process},

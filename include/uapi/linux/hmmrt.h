@@ -576,14 +576,11 @@ enum hmmrt_migration_policy {
  * @HMMRT_REPLAY_BATCH: lanes continue after their batch is served
  * @HMMRT_REPLAY_BATCH_FLUSH: like HMMRT_REPLAY_BATCH. In addition, pending
  *	faults on pages that are mapped by then are answered.
- * @HMMRT_REPLAY_ONCE: lanes continue after all batches are served, or after a
- *	timeout
  */
 enum hmmrt_replay_policy {
 	HMMRT_REPLAY_BLOCK = 0,
 	HMMRT_REPLAY_BATCH,
 	HMMRT_REPLAY_BATCH_FLUSH,
-	HMMRT_REPLAY_ONCE,
 };
 
 /**

@@ -19,7 +19,7 @@
  * @HMMRT_EVENT_FAULT_BATCH: a lane served a batch of faults: @count faults on
  *	@pages different pages, in @groups blocks; @duration and @phase
  * @HMMRT_EVENT_REPLAY: @count lanes other than the one that served the faults
- *	were told to continue; 0 with HMMRT_REPLAY_ONCE, where all that wait do
+ *	were told to continue
  * @HMMRT_EVENT_CPU_FAULT: the CPU touched a page in the memory of @from. @pages
  *	moved to system memory because of it, in one or more migrations; @error
  *	is set if the access got none of them; @ip, @duration and @phase. One for
