@@ -79,18 +79,6 @@ static struct hmmrt_extent *window_extent(struct hmmrt_request *req,
 				   &index);
 }
 
-/* The same, or NULL if it is not there yet. */
-static struct hmmrt_extent *window_find(struct hmmrt_request *req,
-					struct hmmrt_object *object,
-					unsigned long addr)
-{
-	unsigned int index;
-
-	window_shrink(req, addr);
-	return hmmrt_object_find(object, hmmrt_vma_pgoff(req->vma, addr),
-				 &index);
-}
-
 /* Returns true if the device reaches all of the extent where it is. */
 static bool extent_is_reachable(const struct hmmrt_extent *extent,
 				const struct hmmrt_device *dev)
@@ -466,10 +454,14 @@ static int extent_to_host(struct hmmrt_request *req, struct hmmrt_extent *extent
 int hmmrt_object_to_host(struct hmmrt_request *req, struct hmmrt_object *object)
 {
 	struct hmmrt_extent *extent;
+	unsigned int index;
 	int rc;
 
 	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
-	extent = window_find(req, object, req->start);
+	window_shrink(req, req->start);
+	extent = hmmrt_object_find(object,
+				   hmmrt_vma_pgoff(req->vma, req->start),
+				   &index);
 	if (!extent) {
 		window_outcome(req, HMMRT_OUTCOME_THERE);
 		return 0;
