@@ -503,6 +503,10 @@ void hmmrt_extent_set_chunk(struct hmmrt_extent *extent,
 			    struct hmmrt_chunk *chunk);
 void hmmrt_extent_set_pages(struct hmmrt_extent *extent, struct page **pages);
 int hmmrt_extent_charge(struct hmmrt_extent *extent);
+void hmmrt_extent_uncharge(struct hmmrt_extent *extent,
+			   struct hmmrt_device *dev,
+			   const struct hmmrt_chunk *chunk);
+void hmmrt_extent_leave_chunk(struct hmmrt_extent *extent, struct page **pages);
 void hmmrt_extent_clear(struct hmmrt_extent *extent);
 unsigned long hmmrt_extent_cpu_pfn(const struct hmmrt_extent *extent,
 				   unsigned int index);

@@ -207,30 +207,53 @@ static unsigned long *pages_to_memcg_data(struct page **pages)
 	return data;
 }
 
-/* A page is uncharged when it is freed; no function does it without a page. */
-static void memcg_data_drop(unsigned long data)
+/*
+ * A page is uncharged when it is freed; no function does it without a page. One
+ * of the extent's chunk serves, so that nothing has to be allocated. The chunk
+ * stays in use: see hmmrt_vram_folio_free().
+ */
+static void memcg_data_drop(struct hmmrt_device *dev,
+			    const struct hmmrt_chunk *chunk, unsigned int i,
+			    unsigned long *data)
 {
-	struct page *page;
+	struct page *page = pfn_to_page(hmmrt_chunk_pfn(dev, chunk) + i);
 
-	if (!data)
+	VM_WARN_ON_ONCE(!chunk->extent || page_ref_count(page));
+	if (!data[i])
 		return;
-	page = alloc_page(GFP_KERNEL | __GFP_NOFAIL);
-	hmmrt_page_give_memcg(page, data);
-	__free_page(page);
+	hmmrt_page_init(page, hmmrt_page_pgmap(page));
+	hmmrt_page_give_memcg(page, data[i]);
+	unlock_page(page);
+	put_page(page);
+	data[i] = 0;
 }
 
-static void memcg_data_free(unsigned long *data)
+/**
+ * hmmrt_extent_uncharge() - end the charge of an extent that gets no memory
+ * @extent: locked, without @pages
+ * @dev: device of the chunk
+ * @chunk: that the extent is in, or was to be in; nothing refers to its pages
+ *
+ * Allocates nothing. Context: may sleep.
+ */
+void hmmrt_extent_uncharge(struct hmmrt_extent *extent,
+			   struct hmmrt_device *dev,
+			   const struct hmmrt_chunk *chunk)
 {
+	unsigned long *data = extent->memcg_data;
 	unsigned int i;
 
+	lockdep_assert_held(&extent->lock);
 	for (i = 0; data && i < HMMRT_CHUNK_PAGES; i++)
-		memcg_data_drop(data[i]);
+		memcg_data_drop(dev, chunk, i, data);
 	kfree(data);
+	extent->memcg_data = NULL;
 }
 
 /*
  * New pages take over what the extent is charged, and the array, which is
- * charged, too. A NULL page is lost. Consumes @pages; returns them.
+ * charged, too. A NULL page is lost and charged no more. Consumes @pages;
+ * returns them.
  */
 static struct page **pages_take_over(struct hmmrt_extent *extent,
 				     struct page **pages)
@@ -242,10 +265,9 @@ static struct page **pages_take_over(struct hmmrt_extent *extent,
 	if (!data)
 		return pages;
 	for (i = 0; i < HMMRT_CHUNK_PAGES; i++) {
+		VM_WARN_ON_ONCE(!pages[i] && data[i]);
 		if (pages[i])
 			hmmrt_page_give_memcg(pages[i], data[i]);
-		else
-			memcg_data_drop(data[i]);
 		data[i] = (unsigned long)pages[i];
 	}
 	extent->memcg_data = NULL;
@@ -424,6 +446,20 @@ void hmmrt_extent_clear(struct hmmrt_extent *extent)
 	extent_set_location(extent, HMMRT_LOCATION_NONE);
 }
 
+/* Leave the chunk for pages, as above; what is lost of them is NULL. */
+void hmmrt_extent_leave_chunk(struct hmmrt_extent *extent, struct page **pages)
+{
+	unsigned int i;
+
+	lockdep_assert_held(&extent->lock);
+	for (i = 0; extent->memcg_data && i < HMMRT_CHUNK_PAGES; i++)
+		if (!pages[i])
+			memcg_data_drop(extent->dev, extent->chunk, i,
+					extent->memcg_data);
+	hmmrt_extent_clear(extent);
+	hmmrt_extent_set_pages(extent, pages);
+}
+
 /**
  * hmmrt_extent_cpu_pfn() - find where the CPU maps a page of an extent
  * @extent: locked
@@ -435,6 +471,7 @@ unsigned long hmmrt_extent_cpu_pfn(const struct hmmrt_extent *extent,
 				   unsigned int index)
 {
 	struct hmmrt_device *dev = extent->dev;
+	const struct hmmrt_device_ops *ops;
 	u64 offset;
 
 	lockdep_assert_held(&extent->lock);
@@ -446,7 +483,9 @@ unsigned long hmmrt_extent_cpu_pfn(const struct hmmrt_extent *extent,
 	offset = extent->chunk->offset + ((u64)index << PAGE_SHIFT);
 	if (hmmrt_device_is_coherent(dev))
 		return PHYS_PFN(dev->memory_start + offset);
-	return dev->ops->bar_pfn ? dev->ops->bar_pfn(dev, offset) : 0;
+	/* An orphan has none: see hmmrt_evict_abandon(). */
+	ops = READ_ONCE(dev->ops);
+	return ops->bar_pfn ? ops->bar_pfn(dev, offset) : 0;
 }
 
 /* Returns true if the CPU cannot reach some of the object. */
@@ -477,8 +516,10 @@ static void extent_free(struct hmmrt_extent *extent)
 	pages_free(extent->pages);
 	extent->pages = NULL;
 	extent->lost = false;
+	if (extent->chunk)
+		hmmrt_extent_uncharge(extent, extent->dev, extent->chunk);
 	hmmrt_extent_clear(extent);
-	memcg_data_free(extent->memcg_data);
+	VM_WARN_ON_ONCE(extent->memcg_data);
 	mutex_unlock(&extent->lock);
 	mutex_destroy(&extent->lock);
 	kfree(extent);

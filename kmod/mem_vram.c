@@ -125,6 +125,9 @@ void hmmrt_vram_folio_free(struct hmmrt_freed *freed)
 	unsigned long flags;
 
 	spin_lock_irqsave(&vram->lock, flags);
+	/* An extent has the chunk: it ended the charge of this page. */
+	if (chunk->extent)
+		index = end;
 	for (; index < end; index++)
 		chunk_free_page(vram, chunk, index);
 	spin_unlock_irqrestore(&vram->lock, flags);

@@ -108,8 +108,7 @@ int hmmrt_extent_to_host(struct hmmrt_extent *extent, bool lose)
 		hmmrt_extent_free_pages(pages);
 		return rc;
 	}
-	hmmrt_extent_clear(extent);
-	hmmrt_extent_set_pages(extent, pages);
+	hmmrt_extent_leave_chunk(extent, pages);
 	extent->lost = rc;
 	return rc;
 }
@@ -187,6 +186,8 @@ int hmmrt_extent_to_device(struct hmmrt_request *req,
 		rc = chunk_copy_in(dev, chunk, extent);
 	}
 	if (rc) {
+		if (!extent->dev && !extent->pages)
+			hmmrt_extent_uncharge(extent, dev, chunk);
 		hmmrt_vram_put_chunk(dev, chunk);
 		return rc;
 	}

@@ -384,6 +384,29 @@ TEST_F(charge, process_that_waits_for_memory_of_an_owner_can_be_killed)
 	close(object);
 }
 
+/* Also for memory that is on a device when the object goes. */
+TEST_F(charge, charge_ends_with_the_object)
+{
+	const size_t len = 6 * BLOCK_BYTES;
+	unsigned int try;
+	int object;
+
+	if (!make_cgroup())
+		SKIP(return, "the memory controller is not available");
+	object = start_owner(self, len, len);
+	ASSERT_LE(0, object);
+	ASSERT_EQ((int64_t)len, device_used_bytes(self->session.space, self->id));
+	kill(self->owner, SIGKILL);
+	ASSERT_EQ(self->owner, waitpid(self->owner, NULL, 0));
+	self->owner = 0;
+	EXPECT_LE(len, number_in(CGROUP "/memory.current"));
+	close(object);
+	for (try = 0; try < 300 && number_in(CGROUP "/memory.current") >= len / 4;
+	     try++)
+		usleep(100000);
+	EXPECT_GT(len / 4, number_in(CGROUP "/memory.current"));
+}
+
 /* --- locked memory -------------------------------------------------------- */
 
 /* Returns VmPin of a process in bytes. */
