@@ -12,7 +12,8 @@
  *            the process that created it. An extent of a migratable object is
  *            charged when it gets its first memory, wherever that is, and until
  *            the object goes: see hmmrt_extent_charge(). So no move needs
- *            anything of the owner.
+ *            anything of the owner. If the owner is at its limit then, another
+ *            process that uses the memory is charged.
  * Owner      A file has a reference to its object. Descriptors, mappings and
  *            running faults hold the file, and evictors hold the object itself.
  *            An object holds no device and no account: a device that goes moves
@@ -134,6 +135,48 @@ static int pages_alloc_at_limit(struct page **pages, int node, gfp_t gfp)
 	return pages_alloc_single(pages, node, gfp, false);
 }
 
+/* @memcg is charged if @gfp says so. Large pages are cheap if memory is free. */
+static int pages_fill(struct page **pages, struct mem_cgroup *memcg, int node,
+		      gfp_t gfp, bool must)
+{
+	if (pages_alloc_huge(pages, node, gfp & ~__GFP_DIRECT_RECLAIM))
+		return 0;
+	if (gfp & __GFP_ACCOUNT &&
+	    !hmmrt_memcg_has_room(memcg, HMMRT_CHUNK_PAGES))
+		return pages_alloc_at_limit(pages, node, gfp);
+	return pages_alloc_single(pages, node, gfp, must);
+}
+
+static struct page **pages_alloc(struct mem_cgroup *memcg, int node, gfp_t gfp,
+				 bool zero, bool must)
+{
+	struct mem_cgroup *before = set_active_memcg(memcg);
+	struct page **pages;
+	int rc = -ENOMEM;
+
+	pages = kcalloc(HMMRT_CHUNK_PAGES, sizeof(*pages), gfp);
+	if (zero)
+		gfp |= __GFP_ZERO;
+	if (gfp & __GFP_ACCOUNT && node != NUMA_NO_NODE)
+		gfp |= __GFP_THISNODE;
+	if (pages)
+		rc = pages_fill(pages, memcg, node, gfp, must);
+	set_active_memcg(before);
+	if (!rc)
+		return pages;
+	pages_free(pages);
+	return ERR_PTR(rc);
+}
+
+/*
+ * At the limit of the creator, another process that uses memory first is charged
+ * itself, as with a file in shared memory: it need not wait for the creator.
+ */
+static bool user_pays(const struct hmmrt_object *object)
+{
+	return current->mm && current->mm != object->mm;
+}
+
 /**
  * hmmrt_extent_alloc_pages() - allocate system memory for an extent
  * @extent: the extent, locked, which keeps its memory for now
@@ -154,31 +197,16 @@ struct page **hmmrt_extent_alloc_pages(const struct hmmrt_extent *extent,
 	int node = must ? NUMA_NO_NODE : object->node;
 	bool charge = !must && !extent->memcg_data;
 	gfp_t gfp = charge ? EXTENT_GFP : EXTENT_GFP_UNCHARGED;
-	struct mem_cgroup *before;
+	struct mem_cgroup *memcg;
 	struct page **pages;
-	int rc;
 
-	before = set_active_memcg(object->memcg);
-	pages = kcalloc(HMMRT_CHUNK_PAGES, sizeof(*pages), gfp);
-	if (zero)
-		gfp |= __GFP_ZERO;
-	if (charge && node != NUMA_NO_NODE)
-		gfp |= __GFP_THISNODE;
-	/* Large pages are cheap where there is free memory. */
-	if (!pages)
-		rc = -ENOMEM;
-	else if (pages_alloc_huge(pages, node, gfp & ~__GFP_DIRECT_RECLAIM))
-		rc = 0;
-	else if (charge && !hmmrt_memcg_has_room(object->memcg,
-						 HMMRT_CHUNK_PAGES))
-		rc = pages_alloc_at_limit(pages, node, gfp);
-	else
-		rc = pages_alloc_single(pages, node, gfp, must);
-	set_active_memcg(before);
-	if (!rc)
+	pages = pages_alloc(object->memcg, node, gfp, zero, must);
+	if (PTR_ERR_OR_ZERO(pages) != -ENOMEM || !charge || !user_pays(object))
 		return pages;
-	pages_free(pages);
-	return ERR_PTR(rc);
+	memcg = get_mem_cgroup_from_mm(current->mm);
+	pages = pages_alloc(memcg, node, gfp, zero, must);
+	mem_cgroup_put(memcg);
+	return pages;
 }
 
 void hmmrt_extent_free_pages(struct page **pages)
@@ -349,6 +377,8 @@ struct hmmrt_extent *hmmrt_object_extent(struct hmmrt_object *object,
 	before = set_active_memcg(object->memcg);
 	extent = extent_make(object, pgoff / HMMRT_CHUNK_PAGES);
 	set_active_memcg(before);
+	if (PTR_ERR_OR_ZERO(extent) == -ENOMEM && user_pays(object))
+		extent = extent_make(object, pgoff / HMMRT_CHUNK_PAGES);
 	return extent;
 }
 

@@ -11,10 +11,12 @@
  * Failing    If the copy fails, the extent stays where it is and is mapped
  *            there again by faults. When a device goes, a page that it cannot
  *            read is lost: a CPU access gets SIGBUS, a device fault -EFAULT.
- * Limits     A CPU fault that gets no system memory is repeated: it lets the
- *            mmap_lock go, tries for a while and returns. Only the creator of
- *            the object gets SIGBUS, and only for memory that was never used:
- *            others that have the object have no part in its limit.
+ * Limits     A CPU fault that gets no system memory lets the mmap_lock go, tries
+ *            for a while and is repeated once, which raises SIGBUS. Memory that
+ *            was never used is likely refused because of a limit, which lasts.
+ *            Memory that is on a device is charged already, so it is the machine
+ *            that is short of it. The OOM killer is no help: memory of objects
+ *            is in no RSS, so it would kill others, one after the other.
  * Memory     Chunks are made available with no lock held: for a new pinned
  *            object before others see it, for faults and prefetches between two
  *            attempts, see move_alloc.c.
@@ -27,15 +29,15 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "compat/cgroup.h"
 #include "move.h"
 
 /* Calls in which an extent cannot be read before pages of it are lost. */
 #define LAST_TRIES	3
 /* Times in a row that everything evictable may be busy, each HZ / 50. */
 #define BUSY_TRIES	25
-/* CPU faults look so often for system memory, each HZ / 50, and return then. */
-#define MEMORY_TRIES	25
+/* So long CPU faults try to get system memory: for the first time, or again. */
+#define FIRST_WAIT	(HZ / 10)
+#define AGAIN_WAIT	(5 * HZ)
 /* CPU faults map so many pages around their address. */
 #define FAULT_AROUND	16u
 
@@ -448,25 +450,23 @@ static struct hmmrt_extent *extent_lock_for_cpu(struct hmmrt_object *object,
 
 /*
  * There was no memory: try for a while without the mmap_lock, and have the fault
- * repeated. A shortage may last for a moment only. An attempt at the limit of the
- * memory cgroup reclaims, so most times only look whether it would fit now.
+ * repeated. A shortage may last for a moment only.
  */
-static vm_fault_t fault_again(struct vm_fault *vmf)
+static vm_fault_t fault_again(struct vm_fault *vmf, unsigned long wait)
 {
 	struct file *file = get_file(vmf->vma->vm_file);
-	struct hmmrt_object *object = file->private_data;
-	unsigned int index, tries = MEMORY_TRIES;
+	unsigned long deadline = jiffies + wait;
 	pgoff_t pgoff = vmf->pgoff;
+	unsigned int index;
 	struct hmmrt_extent *extent;
 	bool unused;
 
 	hmmrt_release_fault_lock(vmf);
-	while (tries-- && !fatal_signal_pending(current)) {
+	while (time_before(jiffies, deadline) &&
+	       !fatal_signal_pending(current)) {
 		schedule_timeout_killable(HZ / 50);
-		if (tries && !hmmrt_memcg_has_room(object->memcg,
-						   HMMRT_CHUNK_PAGES))
-			continue;
-		extent = extent_lock_for_cpu(object, pgoff, &index, &unused);
+		extent = extent_lock_for_cpu(file->private_data, pgoff, &index,
+					     &unused);
 		if (!IS_ERR(extent))
 			mutex_unlock(&extent->lock);
 		if (PTR_ERR_OR_ZERO(extent) != -ENOMEM)
@@ -479,16 +479,12 @@ static vm_fault_t fault_again(struct vm_fault *vmf)
 /* There is no memory for a page that, if @unused, never had any. */
 static vm_fault_t fault_without_memory(struct vm_fault *vmf, bool unused)
 {
-	const struct hmmrt_object *object = hmmrt_vma_object(vmf->vma);
-	bool final = unused && object->mm == vmf->vma->vm_mm;
-
-	if (!(vmf->flags & FAULT_FLAG_ALLOW_RETRY))
-		return final ? VM_FAULT_SIGBUS : VM_FAULT_OOM;
+	if (vmf->flags & FAULT_FLAG_TRIED ||
+	    !(vmf->flags & FAULT_FLAG_ALLOW_RETRY))
+		return VM_FAULT_SIGBUS;
 	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
 		return VM_FAULT_RETRY;
-	if (final && (vmf->flags & FAULT_FLAG_TRIED))
-		return VM_FAULT_SIGBUS;
-	return fault_again(vmf);
+	return fault_again(vmf, unused ? FIRST_WAIT : AGAIN_WAIT);
 }
 
 /* Map pages [first, end) of the extent; page @index is at vmf->address. */

@@ -13,8 +13,10 @@
 
 #include "lib/faulty_env.h"
 #include "lib/harness.h"
+#include "lib/inject.h"
 #include "lib/modules.h"
 #include "lib/object.h"
+#include "lib/process.h"
 #include "lib/session.h"
 #include "lib/setting.h"
 
@@ -545,6 +547,59 @@ TEST_F(going, removal_retries_a_failed_copy)
 	other = object_map(self->object, BYTES, PROT_READ, 0);
 	ASSERT_NE(NULL, other);
 	EXPECT_EQ(-1, pages_check(other, BYTES, 1));
+}
+
+/* --- no memory ------------------------------------------------------------ */
+
+static int read_by_cpu(void *arg)
+{
+	uint64_t value;
+
+	return cpu_read(arg, &value);
+}
+
+/* What it reads is on a device, and there is no memory to move it to. */
+TEST_F_TIMEOUT(going, access_without_memory_is_sigbus_in_time, 200)
+{
+	if (!inject_start())
+		SKIP(return, "fault injection is not available");
+	ASSERT_EQ(0, going_start(self, A, MIGRATABLE));
+	ASSERT_EQ(0, device_fill(self, A, 1));
+	EXPECT_EQ(SIGBUS, inject_run(read_by_cpu, self->buf));
+	EXPECT_EQ(BYTES, object_resident(self->object));
+	EXPECT_EQ(-1, pages_check(self->buf, BYTES, 1));
+}
+
+TEST_F(going, access_that_waits_for_memory_can_be_killed)
+{
+	int ready[2], status = -1;
+	pid_t pid;
+	char c;
+
+	if (!inject_start())
+		SKIP(return, "fault injection is not available");
+	ASSERT_EQ(0, going_start(self, A, MIGRATABLE));
+	ASSERT_EQ(0, device_fill(self, A, 1));
+	ASSERT_EQ(0, pipe2(ready, O_CLOEXEC));
+	pid = fork();
+	if (!pid) {
+		char *buf = object_map(self->object, BYTES, RW, 0);
+		int fd = inject_open(0, 0, "make-it-fail");
+
+		if (!buf || write(ready[1], "r", 1) != 1)
+			_exit(1);
+		inject_write(fd, 1);
+		inject_burst("-1");
+		_exit(*(volatile char *)buf);
+	}
+	ASSERT_EQ(1, read(ready[0], &c, 1));
+	usleep(500000);
+	EXPECT_EQ(0, kill(pid, SIGKILL));
+	EXPECT_TRUE(process_wait_end(pid, 4, &status));
+	EXPECT_EQ(SIGKILL, WTERMSIG(status));
+	inject_burst("0");
+	close(ready[0]);
+	close(ready[1]);
 }
 
 /* --- modules -------------------------------------------------------------- */

@@ -1018,9 +1018,8 @@ struct hmmrt_exclusive {
  * is first used. It moves to a device that uses it, as far as policy and free
  * device memory permit, and to system memory when the CPU uses it, in whole
  * blocks of the object. On a coherent device the CPU uses it in place. An access
- * of the CPU gets SIGBUS if a device cannot read the contents. It waits, until
- * the process is killed, if there is no memory; but the calling process, its
- * creator, gets SIGBUS for memory that was never used.
+ * of the CPU gets SIGBUS if a device cannot read the contents, and if there is
+ * no memory: after some seconds, or at once if the memory was never used.
  *
  * System memory of a pinned object is locked memory: until the object goes it
  * counts in VmPin of the caller and for RLIMIT_MEMLOCK of its user (EPERM).
@@ -1029,7 +1028,8 @@ struct hmmrt_exclusive {
  * the object is there: see struct hmmrt_quota. The device need not be bound.
  * Device memory of a migratable object is charged to the process that had it
  * moved there. System memory is charged to the memory cgroup of the calling
- * process, and that of a migratable object also while it is on a device.
+ * process, or, at its limit, of another process that uses it first; that of a
+ * migratable object also while it is on a device.
  *
  * A mapping is not inherited at fork(2). mremap(2) can move it, which ends the
  * access of devices there, and cannot enlarge it. munmap(2) and mprotect(2) of

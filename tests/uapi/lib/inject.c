@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
+#include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "inject.h"
+#include "object.h"
 #include "setting.h"
 
 /* No stack dump for each failure. */
@@ -72,4 +76,51 @@ void inject_burst(const char *times)
 {
 	write_text("/sys/kernel/debug/failslab/times", times);
 	write_text("/sys/kernel/debug/fail_page_alloc/times", times);
+}
+
+struct starved {
+	int (*run)(void *arg);
+	void *arg;
+	int rc;
+};
+
+static void *starved_run(void *arg)
+{
+	struct starved *starved = arg;
+	int fd = inject_open(0, 0, "make-it-fail");
+	uint64_t value;
+
+	if (fd < 0) {
+		starved->rc = -ENOENT;
+		return NULL;
+	}
+	/*
+	 * The core repeats accesses to the thread's own pages that get no
+	 * memory: have those that cpu_read() and its signals use.
+	 */
+	cpu_read(NULL, &value);
+	inject_write(fd, 1);
+	starved->rc = starved->run(starved->arg);
+	inject_write(fd, 0);
+	close(fd);
+	return NULL;
+}
+
+int inject_run(int (*run)(void *arg), void *arg)
+{
+	struct starved starved = { .run = run, .arg = arg };
+	struct timespec limit;
+	pthread_t thread;
+	bool late;
+
+	if (pthread_create(&thread, NULL, starved_run, &starved))
+		return -EAGAIN;
+	inject_burst("-1");
+	clock_gettime(CLOCK_REALTIME, &limit);
+	limit.tv_sec += 60;
+	late = pthread_timedjoin_np(thread, NULL, &limit);
+	inject_burst("0");
+	if (late)
+		pthread_join(thread, NULL);
+	return late ? -ETIME : starved.rc;
 }

@@ -21,6 +21,13 @@ void inject_write(int fd, unsigned int value);
 /* Returns true if the allocation was reached and failed. */
 bool inject_disarm(int fd);
 
+/*
+ * Calls a function in a thread for which no allocation succeeds. Returns what it
+ * returns, or -ETIME after a minute; then the thread gets memory, and is waited
+ * for.
+ */
+int inject_run(int (*run)(void *arg), void *arg);
+
 /* Sets how many allocations of each kind fail after the nth one. */
 void inject_burst(const char *times);
 
