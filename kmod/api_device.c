@@ -9,12 +9,15 @@
  * take it.
  *
  * Orphans    Users of coherent memory, for example a pipe, may hold a page for
- *            as long as a program likes. The driver does not wait for them: the
- *            device becomes an orphan, which has its id, its struct pages and a
- *            reference to the module, but neither a name nor a driver. The CPU
- *            copies its pages, and a work tries again until the last one is
- *            gone. The memory is claimed by the manager, and not by the driver,
- *            so that nothing gets it before.
+ *            as long as a program likes, and a machine may have no memory for
+ *            pages that are to move there. The driver does not wait for these:
+ *            the device becomes an orphan, which has its id, its struct pages
+ *            and a reference to the module, but neither a name nor a driver. A
+ *            work tries again until the last page is gone.
+ *            Coherent memory is claimed by the manager, and not by the driver,
+ *            so that nothing gets it before, and the CPU copies its pages. Other
+ *            memory is the driver's. What is in it is lost: see mem_lost.c for
+ *            pages that are replaced then.
  */
 #include <linux/bitfield.h>
 #include <linux/highmem.h>
@@ -135,7 +138,9 @@ struct hmmrt_device *hmmrt_device_register(const struct hmmrt_device_desc *desc)
 	init_completion(&dev->unused);
 	INIT_LIST_HEAD(&dev->bindings);
 	mutex_init(&dev->age);
-	rc = memory_claim(desc, dev);
+	/* A removal cannot fail, and a machine may have no memory then. */
+	dev->leave = hmmrt_eviction_alloc();
+	rc = dev->leave ? memory_claim(desc, dev) : -ENOMEM;
 	if (rc)
 		goto err_free;
 	rc = init_srcu_struct(&dev->copies);
@@ -162,6 +167,7 @@ err_copies:
 err_release:
 	memory_release(dev, desc->memory_bytes);
 err_free:
+	kvfree(dev->leave);
 	kfree(dev);
 	return ERR_PTR(rc);
 }
@@ -177,6 +183,7 @@ static void free_device(struct hmmrt_device *dev)
 	devices[dev->id] = NULL;
 	mutex_unlock(&devices_lock);
 	cleanup_srcu_struct(&dev->copies);
+	kvfree(dev->leave);
 	kfree(dev);
 }
 
@@ -202,6 +209,18 @@ static const struct hmmrt_device_ops orphan_ops = {
 	.copy_to_host = orphan_copy_to_host,
 };
 
+static int lost_copy_to_host(struct hmmrt_device *dev, struct page **dst,
+			     u64 offset, unsigned int npages)
+{
+	return -EIO;
+}
+
+/* Other memory is out of reach. */
+static const struct hmmrt_device_ops lost_ops = {
+	.api_version = HMMRT_DEVICE_API_VERSION,
+	.copy_to_host = lost_copy_to_host,
+};
+
 static void orphan_retry(struct work_struct *work)
 {
 	struct hmmrt_device *dev =
@@ -219,16 +238,25 @@ static void orphan_retry(struct work_struct *work)
 /* Do without the driver from now on. */
 static void device_orphan(struct hmmrt_device *dev)
 {
-	pr_warn("%s: %lu pages are held by others, and use its memory until they are released\n",
-		dev->name, READ_ONCE(dev->vram.used_pages));
+	const struct hmmrt_device_ops *driver = dev->ops;
+	bool coherent = hmmrt_device_is_coherent(dev);
+
+	pr_warn("%s: %lu pages %s\n", dev->name,
+		READ_ONCE(dev->vram.used_pages),
+		coherent ? "did not leave, and use its memory until they do" :
+			   "could not leave, and are lost");
 	/* Pages of the device point to code of this module. */
 	__module_get(THIS_MODULE);
 	mutex_lock(&devices_lock);
 	dev->orphan = true;
 	mutex_unlock(&devices_lock);
-	WRITE_ONCE(dev->ops, &orphan_ops);
+	if (!coherent)
+		hmmrt_vram_abandon(dev);
+	WRITE_ONCE(dev->ops, coherent ? &orphan_ops : &lost_ops);
 	/* No copy of the driver is running any more, and none starts. */
 	synchronize_srcu(&dev->copies);
+	if (!coherent)
+		hmmrt_evict_abandon(dev, driver->depopulate);
 	INIT_DELAYED_WORK(&dev->retry, orphan_retry);
 	queue_delayed_work(hmmrt_wq, &dev->retry, ORPHAN_PERIOD);
 }

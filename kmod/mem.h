@@ -25,6 +25,7 @@ struct cgroup;
 struct dentry;
 struct hmmrt_block;
 struct hmmrt_charge;
+struct hmmrt_eviction;
 
 /*
  * 2 MiB of device memory. @used_pages is the number of bits in @used, and the
@@ -40,6 +41,7 @@ struct hmmrt_chunk {
 	u64 used_at;			/* vram->uses at its last use */
 	unsigned int used_pages;
 	bool populated;
+	bool abandoned;	/* of an orphan: has memory that the driver gets back */
 	bool trimming;			/* on no list; no allocation takes it */
 	/* Taken for eviction, see move_evict.c. */
 	bool reserved;
@@ -153,6 +155,7 @@ struct hmmrt_device {
 	/* Of an orphan, see api_device.c; @orphan is under devices_lock. */
 	bool orphan;
 	struct delayed_work retry;
+	struct hmmrt_eviction *leave;	/* for the end of the device */
 	/* Around copies, which use @ops; not for two devices of one copy. */
 	struct srcu_struct copies;
 	refcount_t users;	/* registration, bindings, running ioctls */
@@ -408,6 +411,7 @@ void hmmrt_vram_note_duplicate(struct page *page, struct hmmrt_block *block);
 bool hmmrt_vram_is_trimming(const struct hmmrt_device *dev);
 void hmmrt_vram_wait_trimmed(struct hmmrt_device *dev);
 void hmmrt_vram_close(struct hmmrt_device *dev, bool closed);
+void hmmrt_vram_abandon(struct hmmrt_device *dev);
 bool hmmrt_vram_is_full(const struct hmmrt_device *dev);
 int hmmrt_vram_init(struct hmmrt_device *dev, u64 size,
 		    const struct dev_pagemap_ops *pagemap_ops);

@@ -677,6 +677,31 @@ bool hmmrt_vram_is_full(const struct hmmrt_device *dev)
 	       dev->vram.size;
 }
 
+/*
+ * Have all memory that is behind chunks abandoned: nothing trims or populates it
+ * any more. Context: may sleep; nothing allocates memory of the device.
+ */
+void hmmrt_vram_abandon(struct hmmrt_device *dev)
+{
+	struct hmmrt_vram *vram = &dev->vram;
+	unsigned int i, j;
+
+	for (i = 0; i < vram->nr_regions; i++) {
+		spin_lock_irq(&vram->lock);
+		for (j = 0; j < vram->regions[i]->nr_chunks; j++) {
+			struct hmmrt_chunk *chunk =
+				&vram->regions[i]->chunks[j];
+
+			chunk->abandoned = chunk->populated;
+			vram->populated_chunks -= chunk->populated;
+			chunk->populated = false;
+		}
+		spin_unlock_irq(&vram->lock);
+	}
+	/* It calls the driver. */
+	flush_delayed_work(&vram->trim);
+}
+
 /* Free pages of hmmrt_vram_alloc() that were not initialised; skips NULL. */
 void hmmrt_vram_free_unused(struct hmmrt_device *dev, struct page **pages,
 			    unsigned int npages)

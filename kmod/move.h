@@ -74,8 +74,6 @@ void hmmrt_outcomes_reopen(struct hmmrt_request *req);
 int hmmrt_outcomes_explain(struct hmmrt_request *req);
 
 /* move_evict.c */
-struct hmmrt_eviction;
-
 void hmmrt_evict_ahead_init(struct hmmrt_device *dev);
 void hmmrt_evict_ahead_stop(struct hmmrt_device *dev);
 void hmmrt_evict_ahead(struct hmmrt_device *dev);
@@ -88,6 +86,8 @@ struct hmmrt_chunk *hmmrt_evict_one(struct hmmrt_device *dev,
 				    const struct hmmrt_event_source *source);
 bool hmmrt_evict_all(struct hmmrt_device *dev);
 bool hmmrt_evict_again(struct hmmrt_device *dev);
+void hmmrt_evict_abandon(struct hmmrt_device *dev,
+			 void (*depopulate)(struct hmmrt_device *dev, u64 offset));
 
 /* move_object.c */
 extern const struct vm_operations_struct hmmrt_object_vm_ops;
@@ -99,6 +99,7 @@ int hmmrt_extent_fill_device(struct hmmrt_extent *extent,
 			     struct hmmrt_account *account);
 int hmmrt_evict_extent(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 		       bool lose);
+void hmmrt_extent_cut(struct hmmrt_device *dev, const struct hmmrt_chunk *chunk);
 
 /* move_selftest.c */
 void __init hmmrt_selftest(void);

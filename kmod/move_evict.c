@@ -29,8 +29,9 @@
  *            read as zeroes.
  * Memory     An eviction that frees no memory for a request (EVICT_ALL,
  *            EVICT_LOSE) allocates system memory before it locks any device
- *            page. Pages that get none stay. A device that goes away has its
- *            pages tried again.
+ *            page. No process is killed for it. Pages that get none stay. A
+ *            device that goes away has its pages tried again, for a while: see
+ *            hmmrt_evict_all().
  */
 #include <linux/highmem.h>
 #include <linux/jiffies.h>
@@ -50,6 +51,14 @@
 /* Failed reads before a page is lost, when its device goes away. */
 #define LAST_TRIES	3
 
+/* Nothing is lost if it gives up, so that it need not wait for so long. */
+#define LEAVE_WAIT_COHERENT	5u
+
+static unsigned int leave_wait = 30;
+module_param(leave_wait, uint, 0644);
+MODULE_PARM_DESC(leave_wait,
+		 "seconds without progress after which the removal of a device leaves pages that are in use, or for which there is no system memory (default 30); of a coherent device 5 at most");
+
 static bool oversubscription = true;
 module_param(oversubscription, bool, 0644);
 MODULE_PARM_DESC(oversubscription,
@@ -58,7 +67,7 @@ MODULE_PARM_DESC(oversubscription,
 /* The treatment of pages that get no memory or cannot be copied. */
 enum evict_mode {
 	EVICT_FOR_ALLOC, /* they stay; another request wants their memory */
-	EVICT_ALL,	/* wait for memory; unreadable pages stay */
+	EVICT_ALL,	/* reclaim memory; unreadable pages stay */
 	EVICT_LOSE,	/* also drop pages unreadable LAST_TRIES times */
 };
 
@@ -74,7 +83,6 @@ struct hmmrt_eviction {
 	u16 entry[HMMRT_CHUNK_PAGES];		/* page to its entry */
 	struct page *pages[HMMRT_CHUNK_PAGES];	/* copy targets, or NULL */
 	struct list_head spare;		/* copy targets not used yet */
-	bool starved;			/* a page stays for lack of memory */
 	/* Replaced, see mem_lost.c. */
 	DECLARE_BITMAP(gone, HMMRT_CHUNK_PAGES);
 	/*
@@ -88,11 +96,13 @@ struct hmmrt_eviction {
 };
 
 /* Allocate near the device; ignore the cpusets of owner and evictor. */
-#define EVICT_GFP	(GFP_HIGHUSER_MOVABLE & ~__GFP_HARDWALL)
+#define EVICT_GFP \
+	((GFP_HIGHUSER_MOVABLE & ~__GFP_HARDWALL) | __GFP_NOWARN)
 
 /* Allocate pages for the used pages of a chunk. No page is locked. */
 static void evict_prepare(struct hmmrt_eviction *evict, int node)
 {
+	const gfp_t gfp = EVICT_GFP | __GFP_RETRY_MAYFAIL;
 	unsigned int n = evict->entries;
 
 	INIT_LIST_HEAD(&evict->spare);
@@ -100,7 +110,7 @@ static void evict_prepare(struct hmmrt_eviction *evict, int node)
 	if (n && folio_test_large(page_folio(pfn_to_page(evict->src[0]))))
 		return;
 	while (n--) {
-		struct page *page = alloc_pages_node(node, EVICT_GFP, 0);
+		struct page *page = alloc_pages_node(node, gfp, 0);
 
 		if (!page)
 			return;
@@ -142,9 +152,7 @@ static struct page *evict_alloc_page(struct hmmrt_eviction *evict, int node,
 					     NUMA_NO_NODE);
 	page = evict_take_spare(evict);
 	return page ? page :
-		      alloc_pages_node(node,
-				       EVICT_GFP | __GFP_NORETRY | __GFP_NOWARN,
-				       0);
+		      alloc_pages_node(node, EVICT_GFP | __GFP_NORETRY, 0);
 }
 
 /* Returns the number of entries to copy. */
@@ -161,10 +169,8 @@ static unsigned int evict_alloc(struct hmmrt_eviction *evict, int node)
 		index = hmmrt_page_index(page);
 		nr = compound ? HMMRT_CHUNK_PAGES : 1;
 		page = evict_alloc_page(evict, node, compound);
-		if (!page) {
-			evict->starved = true;
+		if (!page)
 			continue;
-		}
 		lock_page(page);
 		for (j = 0; j < nr; j++) {
 			evict->pages[index + j] = page + j;
@@ -533,7 +539,6 @@ static unsigned int evict_chunk(struct hmmrt_device *dev,
 
 	if (READ_ONCE(chunk->extent)) {
 		rc = hmmrt_evict_extent(dev, chunk, mode == EVICT_LOSE);
-		evict->starved = rc == -ENOMEM;
 		return max(rc, 0);
 	}
 	evict_duplicates(dev, chunk, pages, mode == EVICT_FOR_ALLOC);
@@ -554,52 +559,44 @@ static unsigned int evict_chunk(struct hmmrt_device *dev,
 	return gone;
 }
 
-/*
- * Prepare a chunk to lose pages. Returns false if memory is short: they stay for
- * now.
- */
-static bool prepare_to_lose(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
+/* Prepare a chunk to lose pages. If memory is short, they stay for now. */
+static void prepare_to_lose(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
 {
 	int rc = 0;
 
 	if (!chunk->failures)
 		chunk->failures = kcalloc(HMMRT_CHUNK_PAGES,
 					  sizeof(chunk->failures[0]),
-					  GFP_KERNEL);
+					  GFP_KERNEL | __GFP_RETRY_MAYFAIL |
+						  __GFP_NOWARN);
 	else if (memchr_inv(chunk->failures, 0, HMMRT_CHUNK_PAGES))
 		rc = hmmrt_lost_prepare();
 	if (rc)
 		pr_err_ratelimited("%s: no struct pages for lost pages: %d\n",
 				   dev->name, rc);
-	return chunk->failures && !rc;
 }
 
 /*
  * Migrate all of a chunk to system memory, best effort. Locked pages stay, and
  * pages that get no memory; the caller must try again. With @lose, drop pages
  * that could not be read in LAST_TRIES such calls; only between
- * hmmrt_lost_begin() and _end(). Sleeps; no hmmrt lock is held. Returns whether
- * pages stay for lack of memory.
+ * hmmrt_lost_begin() and _end(). Sleeps; no hmmrt lock is held.
  */
-static bool evict_whole_chunk(struct hmmrt_device *dev,
-			      struct hmmrt_chunk *chunk, bool lose)
+static void evict_whole_chunk(struct hmmrt_device *dev,
+			      struct hmmrt_chunk *chunk,
+			      struct hmmrt_eviction *evict, bool lose)
 {
-	struct hmmrt_eviction *evict;
-	bool starved = false;
 	unsigned int gone;
 
 	if (!READ_ONCE(chunk->used_pages))
-		return false;
+		return;
 	if (lose)
-		starved = !prepare_to_lose(dev, chunk);
-	evict = kvzalloc(sizeof(*evict), GFP_KERNEL | __GFP_NOFAIL);
+		prepare_to_lose(dev, chunk);
+	memset(evict, 0, sizeof(*evict));
 	gone = evict_chunk(dev, chunk, NULL, evict,
 			   lose ? EVICT_LOSE : EVICT_ALL);
-	starved |= evict->starved;
-	kvfree(evict);
 	if (lose)
 		dev->vram.lost_pages += gone;
-	return starved;
 }
 
 /* --- one chunk by claim --------------------------------------------------- */
@@ -610,7 +607,7 @@ bool hmmrt_may_oversubscribe(const struct hmmrt_device *dev)
 	       hmmrt_device_knob(dev, HMMRT_KNOB_OVERSUBSCRIPTION);
 }
 
-/* Allocate the state for hmmrt_evict_one(); free it with kvfree(). */
+/* Allocate the state of an eviction; free it with kvfree(). */
 struct hmmrt_eviction *hmmrt_eviction_alloc(void)
 {
 	return kvmalloc(sizeof(struct hmmrt_eviction), GFP_KERNEL);
@@ -788,51 +785,47 @@ void hmmrt_evict_ahead(struct hmmrt_device *dev)
 
 int hmmrt_device_evict(struct hmmrt_device *dev)
 {
+	struct hmmrt_eviction *evict = hmmrt_eviction_alloc();
 	struct hmmrt_vram *vram = &dev->vram;
 	unsigned int i, j;
 
 	might_sleep();
 	/* Regions go with the device only. Pairs with region_publish(). */
-	for (i = 0; i < smp_load_acquire(&vram->nr_regions); i++) {
+	for (i = 0; evict && i < smp_load_acquire(&vram->nr_regions); i++) {
 		for (j = 0; j < vram->regions[i]->nr_chunks; j++) {
-			if (fatal_signal_pending(current))
+			if (fatal_signal_pending(current)) {
+				kvfree(evict);
 				return -EINTR;
+			}
 			evict_whole_chunk(dev, &vram->regions[i]->chunks[j],
-					  false);
+					  evict, false);
 			cond_resched();
 		}
 	}
+	kvfree(evict);
 	return READ_ONCE(vram->used_pages) ? -EBUSY : 0;
 }
 EXPORT_SYMBOL_GPL(hmmrt_device_evict);
 
 /* --- the end of a device -------------------------------------------------- */
 
-static bool region_evict_all(struct hmmrt_region *region)
-{
-	bool starved = false;
-	unsigned int i;
-
-	for (i = 0; i < region->nr_chunks; i++) {
-		starved |= evict_whole_chunk(region->dev, &region->chunks[i],
-					     true);
-		cond_resched();
-	}
-	return starved;
-}
-
 /*
- * Try each page of a device that goes away once. Returns whether some stay for
- * lack of memory. Context: between hmmrt_lost_begin() and _end().
+ * Try each page of a device that goes away once. Context: between
+ * hmmrt_lost_begin() and _end().
  */
-static bool evict_pass(struct hmmrt_device *dev)
+static void evict_pass(struct hmmrt_device *dev)
 {
-	bool starved = false;
-	unsigned int i;
+	unsigned int i, j;
 
-	for (i = 0; i < dev->vram.nr_regions; i++)
-		starved |= region_evict_all(dev->vram.regions[i]);
-	return starved;
+	for (i = 0; i < dev->vram.nr_regions; i++) {
+		struct hmmrt_region *region = dev->vram.regions[i];
+
+		for (j = 0; j < region->nr_chunks; j++) {
+			evict_whole_chunk(dev, &region->chunks[j], dev->leave,
+					  true);
+			cond_resched();
+		}
+	}
 }
 
 /**
@@ -851,18 +844,25 @@ bool hmmrt_evict_again(struct hmmrt_device *dev)
 	return !READ_ONCE(dev->vram.used_pages);
 }
 
-/*
- * After this time in which no page left, a coherent device gives up. While
- * memory is short, it does not: its pages may well be free to go.
- */
-#define LEAVE_WAIT	(5 * HZ)
+/* How long a removal goes on while no page leaves. */
+static unsigned long leave_limit(const struct hmmrt_device *dev)
+{
+	unsigned int seconds = READ_ONCE(leave_wait);
 
-/*
- * Migrate every page of a device that goes away back to system memory. A page
- * that is busy is tried again, and a page that the device fails to give back
- * several times is lost. Returns false if pages of a coherent device stay,
- * because a user of them, for example a pipe, does not let go. Otherwise all are
- * gone: nothing but the core holds pages that the CPU cannot reach.
+	if (hmmrt_device_is_coherent(dev))
+		seconds = min(seconds, LEAVE_WAIT_COHERENT);
+	return seconds * HZ;
+}
+
+/**
+ * hmmrt_evict_all() - migrate every page of a device that goes away back
+ * @dev: nothing but page tables and memory objects uses its memory
+ *
+ * A page that is busy, or for which there is no system memory, is tried again,
+ * and a page that the device fails to give back several times is lost.
+ * Context: sleeps, no lock is held. Waits for drivers and for reclaim, but for
+ * no program and no free memory.
+ * Return: whether all pages are gone. If not, no page has left for a while.
  */
 bool hmmrt_evict_all(struct hmmrt_device *dev)
 {
@@ -871,12 +871,12 @@ bool hmmrt_evict_all(struct hmmrt_device *dev)
 
 	hmmrt_lost_begin();
 	while (READ_ONCE(vram->used_pages)) {
-		if (evict_pass(dev) || READ_ONCE(vram->used_pages) < left) {
+		evict_pass(dev);
+		if (READ_ONCE(vram->used_pages) < left) {
 			left = READ_ONCE(vram->used_pages);
 			since = jiffies;
 		}
-		if (!left || (hmmrt_device_is_coherent(dev) &&
-			      time_after(jiffies, since + LEAVE_WAIT)))
+		if (!left || time_after(jiffies, since + leave_limit(dev)))
 			break;
 		pr_info_ratelimited("%s: %lu pages in use, trying again\n",
 				    dev->name, READ_ONCE(vram->used_pages));
@@ -887,4 +887,34 @@ bool hmmrt_evict_all(struct hmmrt_device *dev)
 		pr_err("%s: %lu pages of device memory could not be read, and are lost\n",
 		       dev->name, vram->lost_pages);
 	return !READ_ONCE(vram->used_pages);
+}
+
+/**
+ * hmmrt_evict_abandon() - give memory that is in use back to the driver
+ * @dev: an orphan without coherent memory; no copy of the driver is running
+ * @depopulate: the driver's
+ *
+ * Only struct pages are left. What is mapped directly, and not by an entry that
+ * faults, is a memory object: it loses all entries, and since the device's ops
+ * are those of an orphan, it gets none there any more.
+ * Context: sleeps, no lock is held.
+ */
+void hmmrt_evict_abandon(struct hmmrt_device *dev,
+			 void (*depopulate)(struct hmmrt_device *dev, u64 offset))
+{
+	unsigned int i, j;
+
+	for (i = 0; i < dev->vram.nr_regions; i++) {
+		struct hmmrt_region *region = dev->vram.regions[i];
+
+		for (j = 0; j < region->nr_chunks; j++) {
+			struct hmmrt_chunk *chunk = &region->chunks[j];
+
+			hmmrt_extent_cut(dev, chunk);
+			if (chunk->abandoned)
+				depopulate(dev, chunk->offset);
+			chunk->abandoned = false;
+			cond_resched();
+		}
+	}
 }

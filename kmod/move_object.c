@@ -240,6 +240,20 @@ int hmmrt_evict_extent(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 	return rc;
 }
 
+/* Remove all entries of the extent in a chunk, if there is one. */
+void hmmrt_extent_cut(struct hmmrt_device *dev, const struct hmmrt_chunk *chunk)
+{
+	struct hmmrt_extent *extent = hmmrt_chunk_extent_get(dev, chunk);
+
+	if (!extent)
+		return;
+	mutex_lock(&extent->lock);
+	if (extent->chunk == chunk)
+		extent_unmap(extent);
+	mutex_unlock(&extent->lock);
+	hmmrt_object_put(extent->object);
+}
+
 /* --- device memory for a new object --------------------------------------- */
 
 /* What was tried to get one chunk. */

@@ -239,9 +239,11 @@
  * all bindings, because mappings of processes refer to them.
  * hmmrt_device_unregister() moves such pages to system memory. It waits for
  * pages that are locked. Until it returns, ops are called, and the id and name
- * of the device stay in use. It cannot fail, but programs can hold pages of
- * coherent memory for as long as they like, for example in a pipe. After some
- * seconds the manager then does without the driver, and the memory stays in use.
+ * of the device stay in use. It cannot fail, and waits for no program and for no
+ * memory: if no page has left for some time (hmmrt.leave_wait), the manager does
+ * without the driver. Pages of coherent memory, which a program can hold for as
+ * long as it likes, for example in a pipe, then stay in use. Pages of other
+ * memory are lost, as if the device had failed to read them.
  */
 #ifndef _LINUX_HMMRT_DEVICE_H
 #define _LINUX_HMMRT_DEVICE_H
@@ -429,14 +431,15 @@ hmmrt_device_register(const struct hmmrt_device_desc *desc);
  * hmmrt_device_unregister() - migrate all pages back and remove the device
  * @dev: device without bindings, and not in use by any other call
  *
- * Waits for free system memory if there is not enough for all pages.
+ * Tries for a time if there is not enough system memory for all pages, or if
+ * others hold some. See Lifetime above.
  *
  * Context: process context, no locks, sleeps.
- * Return: true. Of a coherent device false, if pages of its memory did not leave
- * for some seconds, because others hold them. The device and its ops are not
- * used any more in this case either, but the memory is. The device is
- * unregistered for the manager only when the last page is free. Until then the
- * memory stays claimed, so that a driver need not look at the result.
+ * Return: true, or false if pages did not leave in that time. The device and its
+ * ops are not used any more in this case either, and all chunks have been
+ * depopulated, but coherent memory is used. The device is unregistered for the
+ * manager only when the last page is free. Until then coherent memory stays
+ * claimed, so that a driver need not look at the result.
  */
 bool hmmrt_device_unregister(struct hmmrt_device *dev);
 void *hmmrt_device_drvdata(const struct hmmrt_device *dev);

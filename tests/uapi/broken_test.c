@@ -11,6 +11,7 @@
 
 #include "lib/faulty_env.h"
 #include "lib/harness.h"
+#include "lib/inject.h"
 #include "lib/session.h"
 #include "lib/setting.h"
 
@@ -386,6 +387,69 @@ TEST_F(broken, lost_pages_survive_fork_mremap_and_mprotect)
 	EXPECT_TRUE(lost_areas_go());
 	close(ends[0]);
 	close(ends[1]);
+}
+
+static int remove_all(void *arg)
+{
+	const struct faulty_env *env = arg;
+
+	return faulty_devices(env->control, 0);
+}
+
+/* Counts the regions of the devices in /proc/iomem: those of orphans, too. */
+static bool regions_go(void)
+{
+	unsigned int try, n = 1;
+	char *line = NULL;
+	size_t size = 0;
+	FILE *file;
+
+	for (try = 0; n && try < 600; try++) {
+		n = 0;
+		usleep(100000);
+		file = fopen("/proc/iomem", "re");
+		while (file && getline(&line, &size, file) > 0)
+			n += !!strstr(line, "hmmrt-faulty");
+		if (file)
+			fclose(file);
+	}
+	free(line);
+	return !n;
+}
+
+/*
+ * The machine has no memory for what is on a device that goes, nor for what
+ * replaces lost pages. The removal ends in time, and the pages are lost.
+ */
+TEST_F_TIMEOUT(broken, removal_ends_if_there_is_no_memory, 200)
+{
+	struct faulty_env *env = &self->env;
+	const size_t lost = 4;
+	uint64_t value = 0;
+	size_t i;
+
+	if (!inject_start())
+		SKIP(return, "fault injection is not available");
+	ASSERT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE,
+				  env->buf, lost * PAGE_BYTES));
+	ASSERT_TRUE(set_leave_wait("1"));
+	EXPECT_EQ(0, inject_run(remove_all, env));
+	EXPECT_TRUE(set_leave_wait("30"));
+	for (i = 0; i < PAGES; i++) {
+		char *addr = env->buf + i * PAGE_BYTES;
+
+		EXPECT_EQ(i < lost ? SIGBUS : 0, cpu_read(addr, &value));
+		EXPECT_EQ(i < lost ? 0 : env->first + i, value);
+		value = 0;
+	}
+	/* When there is memory again, nothing of the device is left. */
+	EXPECT_TRUE(regions_go());
+	EXPECT_EQ(SIGBUS, cpu_read(env->buf, &value));
+	EXPECT_LT(0, lost_areas());
+	ASSERT_EQ(0, madvise(env->buf, lost * PAGE_BYTES, MADV_DONTNEED));
+	EXPECT_TRUE(lost_areas_go());
+	ASSERT_EQ(0, faulty_env_devices(env));
+	ASSERT_EQ(0, faulty_env_put_on(env, 0));
 }
 
 /* --- peers ---------------------------------------------------------------- */

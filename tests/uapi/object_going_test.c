@@ -551,6 +551,56 @@ TEST_F(going, removal_retries_a_failed_copy)
 
 /* --- no memory ------------------------------------------------------------ */
 
+static int keep_one_device(void *arg)
+{
+	return faulty_devices(*(const int *)arg, 1);
+}
+
+/*
+ * The machine has no memory for what is on a device that goes. It goes in time,
+ * with the contents, and with what the other device has mapped there. Later the
+ * rest of the device goes, too.
+ */
+TEST_F_TIMEOUT(going, device_goes_if_there_is_no_memory, 200)
+{
+	const uint32_t flags[] = { 0, MIGRATABLE };
+	uint64_t value = 0;
+	unsigned int i, try;
+	char *other;
+
+	if (!inject_start())
+		SKIP(return, "fault injection is not available");
+	ASSERT_TRUE(set_leave_wait("1"));
+	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+		ASSERT_EQ(0, going_start(self, B, flags[i]));
+		ASSERT_EQ(0, device_fill(self, B, 1));
+		if (!flags[i])
+			ASSERT_EQ(0, device_check(self, A, 1));
+		EXPECT_EQ(0, inject_run(keep_one_device, &self->env.control));
+		EXPECT_GT(0, faulty_read(self->env.fd[A], self->buf, &value));
+		EXPECT_GT(0, faulty_write(self->env.fd[A],
+					  self->buf + BLOCK_BYTES, 1));
+		for (try = 0; try < 300 && object_resident(self->object); try++)
+			usleep(100000);
+		EXPECT_EQ(0, object_resident(self->object));
+		EXPECT_EQ(-EFAULT, faulty_read(self->env.fd[A], self->buf,
+					       &value));
+		other = object_map(self->object, BYTES, RW, 0);
+		ASSERT_NE(NULL, other);
+		EXPECT_EQ(SIGBUS, cpu_read(other, &value));
+		object_unmap_all();
+		close(self->object);
+		self->object = -1;
+		close(self->env.fd[B]);
+		ASSERT_EQ(0, faulty_devices(self->env.control, 2));
+		self->env.fd[B] = open_faulty(B);
+		/* The id of what is left of the other one may still be in use. */
+		ASSERT_EQ(0, device_named(self->env.manager, "hmmrt-faulty1",
+					  &self->env.id[B]));
+	}
+	EXPECT_TRUE(set_leave_wait("30"));
+}
+
 static int read_by_cpu(void *arg)
 {
 	uint64_t value;
@@ -564,6 +614,8 @@ TEST_F_TIMEOUT(going, access_without_memory_is_sigbus_in_time, 200)
 	if (!inject_start())
 		SKIP(return, "fault injection is not available");
 	ASSERT_EQ(0, going_start(self, A, MIGRATABLE));
+	/* The core repeats an access that gets no page table. */
+	pages_fill(self->buf, BYTES, 1);
 	ASSERT_EQ(0, device_fill(self, A, 1));
 	EXPECT_EQ(SIGBUS, inject_run(read_by_cpu, self->buf));
 	EXPECT_EQ(BYTES, object_resident(self->object));
@@ -658,6 +710,33 @@ TEST_F(unloaded, mappings_of_the_cpu_survive_the_module_of_the_device)
 	for (i = 0; i < ARRAY_SIZE(flags); i++)
 		EXPECT_EQ(-1, pages_check(bufs[i], BYTES, 1000 * i + 7));
 	object_unmap_all();
+}
+
+static int remove_simgpu(void *arg)
+{
+	(void)arg;
+	return simgpu_remove();
+}
+
+/* The CPU has the device's memory mapped, which the driver frees. */
+TEST_F_TIMEOUT(unloaded, mapping_of_the_cpu_is_cut_if_there_is_no_memory, 200)
+{
+	int object = cmd_object_create(self->space, BYTES, 0, 0);
+	char *buf = object_map(object, BYTES, RW, 0);
+	uint64_t value;
+
+	if (!inject_start())
+		SKIP(return, "fault injection is not available");
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, BYTES, 1);
+	ASSERT_TRUE(set_leave_wait("1"));
+	EXPECT_EQ(0, inject_run(remove_simgpu, NULL));
+	EXPECT_TRUE(set_leave_wait("30"));
+	EXPECT_EQ(SIGBUS, cpu_read(buf, &value));
+	EXPECT_EQ(SIGBUS, cpu_write(buf + BLOCK_BYTES, 1));
+	object_unmap_all();
+	close(object);
+	EXPECT_EQ(0, module_insert("hmmrt_simgpu", self->parameters));
 }
 
 /* A descriptor or a mapping alone keeps the manager's module. */

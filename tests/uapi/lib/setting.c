@@ -59,6 +59,11 @@ bool set_evict_by_access(bool on)
 			  on ? "Y" : "N");
 }
 
+bool set_leave_wait(const char *seconds)
+{
+	return write_text("/sys/module/hmmrt/parameters/leave_wait", seconds);
+}
+
 void merging_start(void)
 {
 	write_text("/sys/kernel/mm/ksm/pages_to_scan", "20000");

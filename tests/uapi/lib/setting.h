@@ -23,6 +23,12 @@ bool set_oversubscription(bool on);
 /* Sets the order of eviction: by last access, or by allocation. */
 bool set_evict_by_access(bool on);
 
+/*
+ * Sets how many seconds the removal of a device goes on while no page leaves;
+ * 30 is the default.
+ */
+bool set_leave_wait(const char *seconds);
+
 /* Start and stop merging of identical pages (KSM). */
 void merging_start(void);
 void merging_end(void);
