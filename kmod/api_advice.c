@@ -70,23 +70,23 @@ static bool location_is_bound(struct hmmrt_space *space, u32 location)
 static int advise_check(struct hmmrt_space *space,
 			const struct hmmrt_advise *arg)
 {
-	bool has_location = false, has_value = false, ok = true;
+	bool has_location = false, has_value = false, ok = true, found = true;
 
 	switch (arg->advice) {
 	case HMMRT_ADVICE_SET_PREFERRED_LOCATION:
 		has_location = true;
-		ok = hmmrt_location_is_host(arg->location) ||
-		     location_is_bound(space, arg->location);
+		found = hmmrt_location_is_host(arg->location) ||
+			location_is_bound(space, arg->location);
 		break;
 	case HMMRT_ADVICE_SET_ACCESSED_BY:
 		has_location = true;
-		ok = arg->location == HMMRT_LOCATION_HOST ||
-		     location_is_bound(space, arg->location);
+		found = arg->location == HMMRT_LOCATION_HOST ||
+			location_is_bound(space, arg->location);
 		break;
 	case HMMRT_ADVICE_UNSET_ACCESSED_BY:
 		has_location = true;
-		ok = arg->location == HMMRT_LOCATION_HOST ||
-		     arg->location < HMMRT_MAX_DEVICES;
+		found = arg->location == HMMRT_LOCATION_HOST ||
+			arg->location < HMMRT_MAX_DEVICES;
 		break;
 	case HMMRT_ADVICE_SET_GRANULARITY:
 		has_value = true;
@@ -105,7 +105,9 @@ static int advise_check(struct hmmrt_space *space,
 	}
 	if ((!has_location && arg->location) || (!has_value && arg->value))
 		ok = false;
-	return ok ? 0 : -EINVAL;
+	if (!ok)
+		return -EINVAL;
+	return found ? 0 : hmmrt_location_errno(arg->location);
 }
 
 /* Apply new advice to memory that is mapped already: best effort. */

@@ -212,11 +212,9 @@ int hmmrt_ioc_object_create(struct hmmrt_space *space, void *data)
 	if (!arg->bytes || !IS_ALIGNED(arg->bytes, HMMRT_BLOCK_SIZE))
 		return -EINVAL;
 	if (!hmmrt_location_is_host(arg->location)) {
-		if (arg->location >= HMMRT_MAX_DEVICES)
-			return -EINVAL;
 		dev = hmmrt_device_get(arg->location);
 		if (!dev)
-			return -ENODEV;
+			return hmmrt_location_errno(arg->location);
 	}
 	fd = get_unused_fd_flags(O_CLOEXEC);
 	if (fd < 0)

@@ -431,7 +431,7 @@ static int prefetch_aim(struct prefetch *prefetch)
 		return 0;
 	}
 	prefetch->binding = hmmrt_space_binding_get(prefetch->space, location);
-	return prefetch->binding ? 0 : -EINVAL;
+	return prefetch->binding ? 0 : hmmrt_location_errno(location);
 }
 
 /* Check the range, and begin to count or go on with it. */

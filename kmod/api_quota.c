@@ -96,7 +96,7 @@ static int quota_space(struct hmmrt_space *space, struct hmmrt_quota *arg)
 	int rc = 0;
 
 	if (!binding)
-		return -EINVAL;
+		return -ENODEV;
 	if (arg->operation == HMMRT_QUOTA_SET)
 		rc = space_set(space, binding->account, quota_wanted(arg));
 	if (arg->operation == HMMRT_QUOTA_SET && !rc)

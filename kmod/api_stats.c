@@ -87,7 +87,7 @@ int hmmrt_ioc_stats(struct hmmrt_space *space, void *data)
 		fill_binding(stats, binding);
 	srcu_read_unlock(&hmmrt_srcu, idx);
 	if (!binding)
-		return -EINVAL;
+		return -ENODEV;
 	fill_space(stats, space);
 	return 0;
 }

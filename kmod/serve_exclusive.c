@@ -386,7 +386,7 @@ int hmmrt_ioc_exclusive(struct hmmrt_space *space, void *data)
 		return rc;
 	binding = hmmrt_space_binding_get(space, arg->device_id);
 	if (!binding)
-		return -EINVAL;
+		return -ENODEV;
 	if (!mmget_not_zero(space->mm)) {
 		rc = -ESRCH;
 		goto out_put;

@@ -284,7 +284,7 @@ static inline int soft_enter(struct soft_context *context)
 	if (down_read_killable(&context->gate))
 		return -EINTR;
 	if (!context->binding)
-		rc = context->stopping ? -ENODEV : -EINVAL;
+		rc = -ENODEV;
 	else if (!hmmrt_binding_is_owner(context->binding))
 		rc = -EPERM;
 	if (rc)

@@ -500,6 +500,12 @@ void hmmrt_advice_drop(struct hmmrt_space *space, unsigned long start,
 void hmmrt_advice_forget_device(struct hmmrt_space *space, u32 id);
 bool hmmrt_location_is_host(u32 location);
 
+/* The errno for a location that is neither the host nor a bound device. */
+static inline int hmmrt_location_errno(u32 location)
+{
+	return location < HMMRT_LOCATION_HOST_NODE(0) ? -ENODEV : -EINVAL;
+}
+
 /* space_vma.c */
 int hmmrt_user_range_check(u64 addr, u64 len);
 unsigned long hmmrt_block_end(unsigned long addr, unsigned long end);

@@ -138,7 +138,7 @@ int hmmrt_ioc_peer(struct hmmrt_space *space, void *data)
 {
 	struct hmmrt_peer *arg = data;
 	struct hmmrt_binding *binding, *peer;
-	int rc = -EINVAL;
+	int rc = -ENODEV;
 
 	if (arg->__reserved)
 		return -EOPNOTSUPP;
@@ -147,7 +147,7 @@ int hmmrt_ioc_peer(struct hmmrt_space *space, void *data)
 		return -EINVAL;
 	binding = hmmrt_space_binding_get(space, arg->device_id);
 	if (!binding)
-		return -EINVAL;
+		return -ENODEV;
 	peer = hmmrt_space_binding_get(space, arg->peer_id);
 	if (peer) {
 		arg->out_possible =

@@ -16,11 +16,10 @@ struct meaning {
 
 constexpr meaning meanings[] = {
     {EFAULT, hmmErrorInvalidValue, "part of the range is not mapped"},
-    {EINVAL, hmmErrorInvalidValue,
-     "no such location: the device was reset, or the node is not online"},
+    {EINVAL, hmmErrorInvalidValue, "no such location: the node is not online"},
     {EOVERFLOW, hmmErrorInvalidValue, "the range exceeds the address space"},
     {ENOMEM, hmmErrorMemoryAllocation, "out of memory"},
-    {ENODEV, hmmErrorInvalidDevice, "the device was removed"},
+    {ENODEV, hmmErrorInvalidDevice, "the device was reset or removed"},
     {EOPNOTSUPP, hmmErrorNotSupported, "the loaded modules do not support this"},
     {ENOTTY, hmmErrorInsufficientDriver, "the loaded modules do not implement this call"},
 };

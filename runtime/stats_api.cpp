@@ -40,7 +40,7 @@ hmmStats get_stats(device& of) {
     request.device_id = of.id();
     const int error = process::get().where().get_stats(request);
     // a reset in another thread has ended the binding
-    if (error == -EINVAL) return {};
+    if (error == -ENODEV) return {};
     check_memory_call("statistics", error);
     hmmStats stats = stats_of(request);
     stats.launches = running->launches();

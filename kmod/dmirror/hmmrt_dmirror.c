@@ -451,11 +451,11 @@ static int dmirror_enter(struct soft_context *context)
 	if (context->mm != current->mm)
 		return -EPERM;
 	rc = soft_enter(context);
-	if (rc != -EINVAL)
+	if (rc != -ENODEV)
 		return rc;
 	bound = soft_bind(context);
 	rc = soft_enter(context);
-	return rc == -EINVAL ? bound : rc;
+	return rc == -ENODEV ? bound : rc;
 }
 
 static long dmirror_ioctl(struct file *file, unsigned int number,

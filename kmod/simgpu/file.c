@@ -233,7 +233,7 @@ static void ioc_bind_answered(struct file *file, bool arrived)
 	struct simgpu_view *view = file->private_data;
 
 	mutex_lock(&view->lock);
-	view->offered = arrived;
+	WRITE_ONCE(view->offered, arrived);
 	if (!arrived) {
 		hmmrt_unbind(view->binding);
 		view->binding = NULL;
@@ -284,7 +284,7 @@ static int ioc_attach(struct file *file, void *arg)
 
 	if (mutex_lock_killable(&view->lock))
 		return -EINTR;
-	rc = -EINVAL;
+	rc = -ENODEV;
 	if (!view->offered)
 		goto out_unlock;
 	rc = -EBUSY;
@@ -315,6 +315,12 @@ out_unlock:
 	return rc;
 }
 
+/* The errno of a file that no agent has: it is not bound, or not attached. */
+int simgpu_without_agent(const struct simgpu_view *view)
+{
+	return READ_ONCE(view->offered) ? -EINVAL : -ENODEV;
+}
+
 static int ioc_fault_record(struct file *file, void *arg)
 {
 	struct simgpu_view *view = file->private_data;
@@ -323,7 +329,7 @@ static int ioc_fault_record(struct file *file, void *arg)
 
 	/* Pairs with ioc_attach(). */
 	if (!smp_load_acquire(&view->agent_mm))
-		return -EINVAL;
+		return simgpu_without_agent(view);
 	if (view->agent_mm != current->mm)
 		return -EPERM;
 	record->out_addr = 0;

@@ -636,7 +636,7 @@ int simgpu_mirror_mmap(struct file *file, struct vm_area_struct *vma)
 
 	/* Set once, by attach. Pairs with ioc_attach(). */
 	if (!smp_load_acquire(&view->agent_mm))
-		return -EINVAL;
+		return simgpu_without_agent(view);
 	if (current->mm != view->agent_mm)
 		return -EPERM;
 	if (mm_has_notifiers(current->mm))

@@ -120,6 +120,7 @@ extern const struct file_operations simgpu_fops;
 int simgpu_fs_init(void);
 void simgpu_fs_exit(void);
 void simgpu_view_released(struct hmmrt_binding *binding);
+int simgpu_without_agent(const struct simgpu_view *view);
 
 /* mirror.c */
 int simgpu_mirror_mmap(struct file *file, struct vm_area_struct *vma);

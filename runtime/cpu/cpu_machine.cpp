@@ -135,11 +135,12 @@ bool cpu_machine::is_bound(std::uint32_t device_id) const {
     return exists(device_id) && devices_[device_id].bindings > 0;
 }
 
-/// Returns 0 or -EINVAL.
+/// Returns 0, -EINVAL or -ENODEV.
 int cpu_machine::check_location(std::uint32_t location) const {
     if (location == HMMRT_LOCATION_HOST) return 0;
     if (is_node(location)) return node_is_online(location & HMMRT_LOCATION_MAX_NODE) ? 0 : -EINVAL;
-    return is_bound(location) ? 0 : -EINVAL;
+    if (is_bound(location)) return 0;
+    return location < HMMRT_LOCATION_HOST_NODE(0) ? -ENODEV : -EINVAL;
 }
 
 int cpu_machine::prefetch(hmmrt_prefetch& request) {
@@ -219,7 +220,7 @@ int cpu_machine::get_pages(hmmrt_pages& request) {
 int cpu_machine::control_peer(hmmrt_peer& request) {
     const std::pair pair(request.device_id, request.peer_id);
     const std::lock_guard lock(lock_);
-    if (!is_bound(request.device_id) || !is_bound(request.peer_id)) return -EINVAL;
+    if (!is_bound(request.device_id) || !is_bound(request.peer_id)) return -ENODEV;
     if (request.operation == HMMRT_PEER_ENABLE) peers_.insert(pair);
     if (request.operation == HMMRT_PEER_DISABLE) peers_.erase(pair);
     request.out_possible = 1;
@@ -372,7 +373,7 @@ bool cpu_machine::has_room(cpu_device& of, std::uint64_t bytes) const {
 
 int cpu_machine::place(std::uint64_t address, std::size_t bytes, std::uint32_t device_id) {
     const std::lock_guard lock(lock_);
-    if (!is_bound(device_id)) return -EINVAL;
+    if (!is_bound(device_id)) return -ENODEV;
     cpu_device& of = devices_[device_id];
     const auto known = placed_.find(address); // a pool uses it again
     if (known == placed_.end() && !has_room(of, bytes)) return -ENOMEM;

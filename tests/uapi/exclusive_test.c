@@ -162,9 +162,9 @@ TEST_F(exclusive, bad_arguments_and_unsuitable_memory_are_refused)
 					 NULL));
 	EXPECT_EQ(-EOVERFLOW, cmd_exclusive(self->fd, self->buf,
 					    -PAGE_BYTES, self->id, NULL));
-	EXPECT_EQ(-EINVAL, cmd_exclusive(self->fd, self->buf, PAGE_BYTES,
+	EXPECT_EQ(-ENODEV, cmd_exclusive(self->fd, self->buf, PAGE_BYTES,
 					 self->id + 1, NULL));
-	EXPECT_EQ(-EINVAL, cmd_exclusive(self->fd, self->buf, PAGE_BYTES,
+	EXPECT_EQ(-ENODEV, cmd_exclusive(self->fd, self->buf, PAGE_BYTES,
 					 HMMRT_LOCATION_HOST, NULL));
 	for (bit = 0; bit < 32; bit++) {
 		exclusive.__reserved = 1u << bit;

@@ -108,7 +108,7 @@ TEST_F(binding, is_a_call_of_its_own)
 	uint64_t value;
 
 	ASSERT_LE(0, fd);
-	EXPECT_EQ(-EINVAL, faulty_read(fd, self->env.buf, &value));
+	EXPECT_EQ(-ENODEV, faulty_read(fd, self->env.buf, &value));
 	EXPECT_EQ(-EBUSY, bind_rc(fd));
 	close(self->env.fd[0]);
 	EXPECT_EQ(0, bind_rc(fd));
@@ -504,7 +504,7 @@ TEST_F_TIMEOUT(slow, evicting_quota_call_ends_with_the_binding, 120)
 	ASSERT_EQ(0, faulty_wait_held(env->control));
 	ASSERT_EQ(0, pthread_create(&unplugging, NULL, unplug, env));
 	/* The call fails once the binding is on its way out. */
-	while (quota_call(env, HMMRT_QUOTA_GET, 0) != -EINVAL)
+	while (quota_call(env, HMMRT_QUOTA_GET, 0) != -ENODEV)
 		usleep(1000);
 	faulty_hold(env->control, false);
 	pthread_join(shrinking.thread, NULL);

@@ -81,7 +81,7 @@ TEST_F(going, file_of_a_removed_device_is_enodev)
 	EXPECT_EQ(-ENODEV, faulty_range(self->fd, HMMRT_FAULTY_IOC_TO_DEVICE,
 					self->buf, LEN));
 	EXPECT_EQ(-ENOENT, open_faulty(0));
-	EXPECT_EQ(-EINVAL, cmd_prefetch(self->manager, self->buf, LEN, self->id,
+	EXPECT_EQ(-ENODEV, cmd_prefetch(self->manager, self->buf, LEN, self->id,
 					NULL));
 	/* The file does not work for a new device of the same name. */
 	ASSERT_EQ(0, faulty_devices(self->control, 1));

@@ -132,9 +132,8 @@ TEST_F(object, create_at_an_unknown_location_is_refused)
 				    HMMRT_LOCATION_HOST_NODE(1024), 0));
 	EXPECT_EQ(-ENODEV, cmd_object_create(space, BLOCK_BYTES,
 					     HMMRT_MAX_DEVICES - 1, 0));
-	/* An id that no device can have. */
-	EXPECT_GT(0, cmd_object_create(space, BLOCK_BYTES, HMMRT_MAX_DEVICES,
-				       0));
+	EXPECT_EQ(-ENODEV, cmd_object_create(space, BLOCK_BYTES,
+					     HMMRT_MAX_DEVICES, 0));
 }
 
 TEST_F(object, create_at_the_limit_of_descriptors_is_emfile)

@@ -281,11 +281,11 @@ TEST_F(mapping, wrong_arguments_are_refused_and_change_nothing)
 	EXPECT_EQ(-EINVAL, peer_call(env, A, B, HMMRT_PEER_DISABLE + 1));
 	EXPECT_EQ(-EINVAL, peer_call(env, A, B, UINT32_MAX));
 	EXPECT_EQ(-EINVAL, peer_call(env, A, A, HMMRT_PEER_QUERY));
-	EXPECT_EQ(-EINVAL, cmd_peer(env->space, id_of(env, A), 15,
+	EXPECT_EQ(-ENODEV, cmd_peer(env->space, id_of(env, A), 15,
 				    HMMRT_PEER_ENABLE, NULL));
-	EXPECT_EQ(-EINVAL, cmd_peer(env->space, 15, id_of(env, B),
+	EXPECT_EQ(-ENODEV, cmd_peer(env->space, 15, id_of(env, B),
 				    HMMRT_PEER_ENABLE, NULL));
-	EXPECT_EQ(-EINVAL, cmd_peer(env->space, HMMRT_LOCATION_HOST,
+	EXPECT_EQ(-ENODEV, cmd_peer(env->space, HMMRT_LOCATION_HOST,
 				    id_of(env, B), HMMRT_PEER_ENABLE, NULL));
 	EXPECT_EQ(-EINVAL, cmd_peer(space, id_of(env, A), id_of(env, B),
 				    HMMRT_PEER_ENABLE, NULL));
@@ -458,8 +458,8 @@ TEST_F(mapping, unbinding_the_peer_disables_it)
 	ASSERT_DONE(agent_fill(agent_of(env, A), env->buf, LEN, PAGE_BYTES,
 			       100));
 	unbind(env, B);
-	EXPECT_EQ(-EINVAL, peer_call(env, A, B, HMMRT_PEER_QUERY));
-	EXPECT_EQ(-EINVAL, enable(env, A, B));
+	EXPECT_EQ(-ENODEV, peer_call(env, A, B, HMMRT_PEER_QUERY));
+	EXPECT_EQ(-ENODEV, enable(env, A, B));
 	EXPECT_EQ(0, pages_on(env, env->buf, LEN, B));
 	ASSERT_VALUE(pages_sum(LEN, 100),
 		     agent_sum(agent_of(env, A), env->buf, LEN, PAGE_BYTES));
@@ -484,7 +484,7 @@ TEST_F(mapping, unbinding_the_device_leaves_the_peers_pages)
 			       100));
 	unbind(env, A);
 	EXPECT_EQ(PAGES, pages_on(env, env->buf, LEN, B));
-	EXPECT_EQ(-EINVAL, peer_call(env, A, B, HMMRT_PEER_QUERY));
+	EXPECT_EQ(-ENODEV, peer_call(env, A, B, HMMRT_PEER_QUERY));
 	ASSERT_VALUE(pages_sum(LEN, 100),
 		     agent_sum(agent_of(env, B), env->buf, LEN, PAGE_BYTES));
 }

@@ -449,9 +449,9 @@ TEST_F(quota, bad_arguments_are_refused)
 	TRY(-EINVAL, operation, HMMRT_QUOTA_SET + 1);
 	TRY(-EINVAL, scope, 0);
 	TRY(-EINVAL, scope, HMMRT_QUOTA_OF_SPACE | HMMRT_QUOTA_OF_CGROUP);
-	TRY(-EINVAL, device_id, self->id + 1);
-	TRY(-EINVAL, device_id, HMMRT_MAX_DEVICES);
-	TRY(-EINVAL, device_id, UINT32_MAX);
+	TRY(-ENODEV, device_id, self->id + 1);
+	TRY(-ENODEV, device_id, HMMRT_MAX_DEVICES);
+	TRY(-ENODEV, device_id, UINT32_MAX);
 	TRY(-EINVAL, cgroup_fd, 1);
 	TRY(-EINVAL, limit_bytes, BLOCK_BYTES + 1);
 	TRY(-EINVAL, limit_bytes, NO_LIMIT - 1);

@@ -435,23 +435,27 @@ TEST_F(space, residency_tells_populated_pages_from_others)
 
 /* --- wrong values --------------------------------------------------------- */
 
-TEST_F(space, prefetch_to_unbound_device_or_offline_node_is_einval)
+TEST_F(space, prefetch_to_unbound_device_or_offline_node_is_refused)
 {
-	const uint32_t bad[] = { self->id + 1, HMMRT_MAX_DEVICES, 1000,
-				 HMMRT_LOCATION_HOST_NODE(HMMRT_LOCATION_MAX_NODE),
+	const uint32_t unbound[] = { self->id + 1, HMMRT_MAX_DEVICES, 1000,
+				     HMMRT_LOCATION_HOST_NODE(0) - 1 };
+	const uint32_t bad[] = { HMMRT_LOCATION_HOST_NODE(HMMRT_LOCATION_MAX_NODE),
 				 HMMRT_LOCATION_HOST_NODE(HMMRT_LOCATION_MAX_NODE + 1),
 				 HMMRT_LOCATION_NONE, HMMRT_LOCATION_NONE - 1 };
 	char *buf = arena_anon(BLOCK_BYTES);
 	unsigned int i;
 
 	ASSERT_NE(NULL, buf);
+	for (i = 0; i < ARRAY_SIZE(unbound); i++)
+		EXPECT_EQ(-ENODEV, cmd_prefetch(self->fd, buf, BLOCK_BYTES,
+						unbound[i], NULL));
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
 		EXPECT_EQ(-EINVAL, cmd_prefetch(self->fd, buf, BLOCK_BYTES,
 						bad[i], NULL));
 	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, BLOCK_BYTES, self->id, NULL));
 }
 
-TEST_F(space, stats_of_an_unbound_device_is_einval)
+TEST_F(space, stats_of_an_unbound_device_is_enodev)
 {
 	const uint32_t bad[] = { self->id + 1, HMMRT_MAX_DEVICES, 0x80000000,
 				 HMMRT_LOCATION_HOST, HMMRT_LOCATION_NONE };
@@ -459,7 +463,7 @@ TEST_F(space, stats_of_an_unbound_device_is_einval)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
-		EXPECT_EQ(-EINVAL, cmd_stats(self->fd, bad[i], &stats));
+		EXPECT_EQ(-ENODEV, cmd_stats(self->fd, bad[i], &stats));
 	ASSERT_EQ(0, cmd_stats(self->fd, self->id, &stats));
 }
 
@@ -559,7 +563,7 @@ TEST_F(space, calls_on_a_file_without_a_space_are_einval)
 	close(fresh);
 }
 
-TEST_F(space, calls_on_an_unbound_gpu_are_einval)
+TEST_F(space, calls_on_an_unbound_gpu_are_enodev)
 {
 	struct hmmrt_gpu_fault_record record;
 	struct agent stranger;
@@ -567,10 +571,10 @@ TEST_F(space, calls_on_an_unbound_gpu_are_einval)
 
 	ASSERT_LE(0, gpu);
 	ASSERT_EQ(0, agent_start(&stranger, gpu, 1));
-	ASSERT_EQ(-EINVAL, agent_attach(&stranger, gpu, 1));
-	ASSERT_EQ(-EINVAL, cmd_attach(gpu, 1));
-	ASSERT_EQ(-EINVAL, cmd_fault_record(gpu, &record));
-	ASSERT_EQ(-EINVAL, agent_map(&stranger, (void *)ARENA_BASE, PAGE_BYTES,
+	ASSERT_EQ(-ENODEV, agent_attach(&stranger, gpu, 1));
+	ASSERT_EQ(-ENODEV, cmd_attach(gpu, 1));
+	ASSERT_EQ(-ENODEV, cmd_fault_record(gpu, &record));
+	ASSERT_EQ(-ENODEV, agent_map(&stranger, (void *)ARENA_BASE, PAGE_BYTES,
 				     PROT_READ));
 	agent_quit(&stranger);
 	close(gpu);
@@ -878,7 +882,7 @@ TEST_F(space, stats_of_a_new_binding_start_at_zero)
 	ASSERT_EQ(BLOCK_PAGES, stats.out_migrated_to_device);
 	ASSERT_EQ(BLOCK_PAGES, stats.out_migrated_to_host);
 	session_unbind(&self->session, 0);
-	ASSERT_EQ(-EINVAL, cmd_stats(self->fd, self->id, &stats));
+	ASSERT_EQ(-ENODEV, cmd_stats(self->fd, self->id, &stats));
 
 	device->gpu = open_gpu(0);
 	ASSERT_LE(0, device->gpu);

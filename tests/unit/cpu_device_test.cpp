@@ -60,11 +60,11 @@ class CpuDevice : public testing::Test {
 };
 
 TEST_F(CpuDevice, LocationsThatAreNotStartedAreRefused) {
-    EXPECT_EQ(prefer(somewhere, 1, 0), -EINVAL);
+    EXPECT_EQ(prefer(somewhere, 1, 0), -ENODEV);
     const auto lanes = machine_.start({0, "hmmrt-cpu0", 1, false});
     EXPECT_EQ(prefer(somewhere, 1, 0), 0);
-    EXPECT_EQ(prefer(somewhere, 1, 1), -EINVAL);
-    EXPECT_EQ(prefer(somewhere, 1, 2), -EINVAL);
+    EXPECT_EQ(prefer(somewhere, 1, 1), -ENODEV);
+    EXPECT_EQ(prefer(somewhere, 1, 2), -ENODEV);
     EXPECT_EQ(prefer(fakes::fake_memory::hole, 1, HMMRT_LOCATION_HOST), -EFAULT);
 }
 
@@ -172,7 +172,7 @@ TEST_F(CpuDevice, PeersEndWithTheirLanes) {
     hmmrt_peer peer = {};
     peer.peer_id = 1;
     peer.operation = HMMRT_PEER_ENABLE;
-    EXPECT_EQ(machine_.control_peer(peer), -EINVAL);
+    EXPECT_EQ(machine_.control_peer(peer), -ENODEV);
     const auto first = machine_.start({0, "hmmrt-cpu0", 1, false});
     {
         const auto second = machine_.start({1, "hmmrt-cpu1", 1, false});

@@ -38,7 +38,7 @@
  * EINVAL
  *	The size is below that of the first version of the struct, a range is
  *	empty or misaligned, a value is out of range, or the file is in the
- *	wrong state (no space created, no binding made).
+ *	wrong state (no space created, no agent attached).
  * E2BIG
  *	The size is above the kernel's and the excess is not zero, or the size
  *	is above the page size.
@@ -64,8 +64,8 @@
  *	The file already is a space or a binding, the device is bound to the space
  *	already, the token was used, or a use of the memory forbids the operation.
  * ENODEV
- *	The device does not exist, or was unregistered or unbound, possibly
- *	during the call.
+ *	The device does not exist or is not bound: to the space, or, of a device
+ *	file, to a process; perhaps it was unbound or unregistered meanwhile.
  * ESRCH
  *	The process of the space has exited, or has executed another program.
  * ENOMEM
@@ -285,8 +285,8 @@ enum hmmrt_stay {
  *
  * Migrate the pages of a range to @location. The call fails with EFAULT at the
  * first address that is not mapped; pages before that address have moved. It
- * fails with EINVAL if the device is not bound to the space, or if the node is
- * not online.
+ * fails with ENODEV if the device is not bound to the space, and with EINVAL if
+ * the node is not online.
  *
  * With HMMRT_LOCATION_HOST_NODE(), pages on a device migrate to the requested
  * node and to no other node. With HMMRT_LOCATION_HOST, and for CPU faults, they
@@ -678,7 +678,7 @@ enum hmmrt_quota_scope {
  * @operation: HMMRT_QUOTA_GET or HMMRT_QUOTA_SET
  * @scope: one enum hmmrt_quota_scope
  * @device_id: device with the memory. With HMMRT_QUOTA_OF_SPACE, it must be
- *	bound to the space (EINVAL).
+ *	bound to the space (ENODEV).
  * @cgroup_fd: with HMMRT_QUOTA_OF_CGROUP, a descriptor of a cgroup v2
  *	directory. Otherwise 0.
  * @limit_bytes: with HMMRT_QUOTA_SET, the limit of device memory, a page
@@ -842,9 +842,9 @@ struct hmmrt_pages {
  * when either device is unbound. When a call that disables it returns,
  * @device_id no longer has access to the memory of the peer.
  *
- * The call fails with EINVAL if either device is not bound to the space or if
- * both ids are equal, and with EOPNOTSUPP if it is to enable access that is not
- * possible. All devices can always map the memory of a coherent device.
+ * The call fails with ENODEV if either device is not bound to the space, with
+ * EINVAL if both ids are equal, and with EOPNOTSUPP if it is to enable access
+ * that is not possible. All devices can map the memory of a coherent device.
  */
 struct hmmrt_peer {
 	__u32 size;

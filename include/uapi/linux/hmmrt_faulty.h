@@ -86,7 +86,7 @@ enum hmmrt_faulty_op {
 
 /*
  * Bind the device of this file to the calling process: EBUSY if it is bound to
- * it, or the file to any, already. Without that other calls fail with EINVAL. No
+ * it, or the file to any, already. Without that other calls fail with ENODEV. No
  * argument. /dev/hmmrt-sample has this call too.
  */
 #define HMMRT_SOFT_IOC_BIND		_IO('h', 0xef)
