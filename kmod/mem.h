@@ -493,6 +493,7 @@ static inline bool hmmrt_object_is_migratable(const struct hmmrt_object *object)
 }
 
 /* mem_object.c */
+void hmmrt_extent_lockdep_teach(struct mutex *block_lock);
 struct page **hmmrt_extent_alloc_pages(const struct hmmrt_extent *extent,
 				       bool zero, bool must);
 void hmmrt_extent_free_pages(struct page **pages);

@@ -343,19 +343,60 @@ struct hmmrt_extent *hmmrt_object_find(struct hmmrt_object *object,
 	return xa_load(&object->extents, pgoff / HMMRT_CHUNK_PAGES);
 }
 
+static struct hmmrt_extent *extent_alloc(struct hmmrt_object *object,
+					 unsigned long index)
+{
+	struct hmmrt_extent *extent = kzalloc(sizeof(*extent), EXTENT_GFP);
+
+	if (!extent)
+		return NULL;
+	mutex_init(&extent->lock);
+	extent->object = object;
+	extent->index = index;
+	extent->location = HMMRT_LOCATION_NONE;
+	return extent;
+}
+
+/**
+ * hmmrt_extent_lockdep_teach() - teach lockdep the order around extent->lock
+ * @block_lock: block->lock of any block
+ *
+ * Its holder allocates, and unmaps the extent from all processes: reclaim, and
+ * then i_mmap_rwsem, and then the notifiers. The core's map of the notifiers,
+ * which is not exported, is taught by the core.
+ * Context: module init.
+ */
+void __init hmmrt_extent_lockdep_teach(struct mutex *block_lock)
+{
+	struct hmmrt_extent *extent = extent_alloc(NULL, 0);
+	struct address_space *mapping;
+
+	mapping = kzalloc(sizeof(*mapping), GFP_KERNEL);
+	if (!extent || !mapping)
+		goto out_free;
+	address_space_init_once(mapping);
+	mutex_lock(&extent->lock);
+	fs_reclaim_acquire(GFP_KERNEL);
+	i_mmap_lock_read(mapping);
+	might_lock(block_lock);
+	i_mmap_unlock_read(mapping);
+	fs_reclaim_release(GFP_KERNEL);
+	mutex_unlock(&extent->lock);
+	mutex_destroy(&extent->lock);
+out_free:
+	kfree(mapping);
+	kfree(extent);
+}
+
 /* Another thread may make the same one. */
 static struct hmmrt_extent *extent_make(struct hmmrt_object *object,
 					unsigned long index)
 {
 	struct hmmrt_extent *extent, *other;
 
-	extent = kzalloc(sizeof(*extent), EXTENT_GFP);
+	extent = extent_alloc(object, index);
 	if (!extent)
 		return ERR_PTR(-ENOMEM);
-	mutex_init(&extent->lock);
-	extent->object = object;
-	extent->index = index;
-	extent->location = HMMRT_LOCATION_NONE;
 	other = xa_cmpxchg(&object->extents, index, NULL, extent, EXTENT_GFP);
 	if (!other)
 		return extent;

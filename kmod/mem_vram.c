@@ -791,6 +791,11 @@ int hmmrt_vram_init(struct hmmrt_device *dev, u64 size,
 	vram->max_regions = DIV_ROUND_UP_ULL(size, HMMRT_REGION_SIZE);
 	vram->regions = kvcalloc(vram->max_regions, sizeof(*vram->regions),
 				 GFP_KERNEL);
+	/* Teach lockdep: reclaim frees pages, so the holder allocates none. */
+	fs_reclaim_acquire(GFP_KERNEL);
+	spin_lock_irq(&vram->lock);
+	spin_unlock_irq(&vram->lock);
+	fs_reclaim_release(GFP_KERNEL);
 	return vram->regions ? 0 : -ENOMEM;
 }
 

@@ -448,6 +448,7 @@ void __init hmmrt_lockdep_teach(void)
 	up_read(&space->advice_lock);
 	fs_reclaim_release(GFP_KERNEL);
 	mutex_unlock(&block->migrate);
+	hmmrt_extent_lockdep_teach(&block->lock);
 out_free:
 	if (block)
 		hmmrt_block_destroy(block);

@@ -444,6 +444,9 @@ static vm_fault_t mirror_check(const struct vm_fault *vmf, unsigned int access)
 {
 	if (!(vmf->flags & FAULT_FLAG_USER))
 		return VM_FAULT_SIGBUS;
+	/* Another driver has one since: see simgpu_mirror_invalidate(). */
+	if (mm_has_notifiers(vmf->vma->vm_mm))
+		return VM_FAULT_SIGBUS;
 	if (WARN_ON_ONCE(vmf->pgoff != vmf->address >> PAGE_SHIFT))
 		return VM_FAULT_SIGBUS;
 	/* The vma does not permit the access, so do not ask the manager. */
@@ -664,10 +667,16 @@ void simgpu_mirror_invalidate(struct simgpu_view *view, unsigned long start,
 	 * in a notifier, its caller has acquired the same map for the
 	 * application. There is one map for all processes. It is not exported
 	 * to modules, and the core acquires it without a subclass and even for
-	 * an mm without notifiers. An agent has no notifiers: attach and mmap
-	 * check that. Lockdep is off outside of notifiers too: there it would
-	 * learn the order i_mmap_rwsem -> map, and inside of notifiers the
-	 * opposite order.
+	 * an mm without notifiers. Lockdep is off outside of notifiers too:
+	 * there it would learn the order i_mmap_rwsem -> map, and inside of
+	 * notifiers the opposite order.
+	 * An agent has no notifiers: attach, mmap and each fault check that. If
+	 * another driver registers one later, which needs the agent's mmap_lock
+	 * for writing, the agent gets no entry any more, so that no notifier is
+	 * called within another one but for entries that it had before. Those
+	 * are harmless: the mapping has no pages that a driver could pin or
+	 * mirror (VM_PFNMAP, and faults of the kernel are refused), so what that
+	 * notifier waits for waits for no invalidation of the application.
 	 */
 	lockdep_off();
 	unmap_mapping_range(mapping, start, end - start, 1);
