@@ -144,6 +144,10 @@ static void check_objects(void)
 	CHECK_AT(hmmrt_object_info, out_flags, 28);
 	CHECK_AT(hmmrt_object_info, out_resident_bytes, 32);
 
+	CHECK_SIZE(hmmrt_object_reopen, 16);
+	CHECK_AT(hmmrt_object_reopen, access, 8);
+	CHECK_AT(hmmrt_object_reopen, out_fd, 12);
+
 	CHECK_SIZE(hmmrt_access, 40);
 	CHECK_AT(hmmrt_access, addr, 8);
 	CHECK_AT(hmmrt_access, len, 16);

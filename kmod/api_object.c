@@ -30,9 +30,13 @@ static int object_ioc_info(struct file *file, void *arg)
 	return 0;
 }
 
+static int object_ioc_reopen(struct file *file, void *arg);
+
 static const struct hmmrt_ioctl_op object_ioctl_ops[] = {
 	HMMRT_IOCTL_OP(HMMRT_OBJECT_IOC_INFO, object_ioc_info,
 		       hmmrt_object_info, out_resident_bytes),
+	HMMRT_IOCTL_OP(HMMRT_OBJECT_IOC_REOPEN, object_ioc_reopen,
+		       hmmrt_object_reopen, out_fd),
 };
 
 static long object_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
@@ -44,7 +48,8 @@ static long object_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 
 /*
  * VM_IO keeps MADV_DOFORK from having the mapping copied. Memory that the CPU
- * cannot reach may be mapped without any permission, to give it an address.
+ * cannot reach may be mapped without any permission, to give it an address. The
+ * core takes VM_SHARED and VM_MAYWRITE from mappings of a file that is read-only.
  */
 static int object_mmap(struct file *file, struct vm_area_struct *vma)
 {
@@ -53,7 +58,7 @@ static int object_mmap(struct file *file, struct vm_area_struct *vma)
 	u64 pages = (u64)object->nr_extents * HMMRT_CHUNK_PAGES;
 	bool hidden;
 
-	if (!(vma->vm_flags & VM_SHARED) || vma->vm_pgoff > pages ||
+	if (!(vma->vm_flags & VM_MAYSHARE) || vma->vm_pgoff > pages ||
 	    vma_pages(vma) > pages - vma->vm_pgoff)
 		return -EINVAL;
 	hidden = hmmrt_object_is_hidden(object);
@@ -97,6 +102,33 @@ static const struct file_operations object_fops = {
 	.mmap = object_mmap,
 	.show_fdinfo = object_show_fdinfo,
 };
+
+static int object_ioc_reopen(struct file *file, void *arg)
+{
+	struct hmmrt_object *object = file->private_data;
+	struct hmmrt_object_reopen *reopen = arg;
+	bool write = reopen->access == HMMRT_ACCESS_OF_OBJECTS;
+	struct file *made;
+	int fd;
+
+	if (!write && reopen->access != HMMRT_ACCESS_READ)
+		return -EINVAL;
+	if (write && !(file->f_mode & FMODE_WRITE))
+		return -EACCES;
+	fd = get_unused_fd_flags(O_CLOEXEC);
+	if (fd < 0)
+		return fd;
+	refcount_inc(&object->refs);
+	made = hmmrt_object_file(object, &object_fops,
+				 write ? O_RDWR : O_RDONLY);
+	if (IS_ERR(made)) {
+		put_unused_fd(fd);
+		return PTR_ERR(made);
+	}
+	reopen->out_fd = fd;
+	hmmrt_ioctl_made(arg, made, fd);
+	return 0;
+}
 
 /* --- creation ------------------------------------------------------------- */
 
@@ -197,7 +229,7 @@ static struct file *object_create(struct hmmrt_space *space,
 		rc = dev ? object_fill_device(object, space, dev) :
 			   object_fill_host(object);
 	if (!rc)
-		return hmmrt_object_file(object, &object_fops);
+		return hmmrt_object_file(object, &object_fops, O_RDWR);
 	hmmrt_object_put(object);
 	return ERR_PTR(rc);
 }
@@ -237,11 +269,22 @@ out_put:
 /* --- access of devices ---------------------------------------------------- */
 
 /*
- * Check that mappings of memory objects cover a range, and with @dev that it
- * can reach their memory. Context: mmap_lock held.
+ * Whether a mapping may get this access: no device writes to what its process
+ * got read-only. Access ends with the mapping, so that one check is enough.
+ */
+static bool may_access(const struct vm_area_struct *vma, u32 access)
+{
+	return !(access & HMMRT_ACCESS_WRITE) ||
+	       vma->vm_file->f_mode & FMODE_WRITE;
+}
+
+/*
+ * Check that mappings of memory objects cover a range, and with access that
+ * they permit it, and that the device can reach their memory. Context: mmap_lock
+ * held.
  */
 static int objects_check(struct mm_struct *mm, const struct hmmrt_device *dev,
-			 unsigned long start, unsigned long end)
+			 unsigned long start, unsigned long end, u32 access)
 {
 	bool others = false;
 	int rc = 0;
@@ -256,7 +299,9 @@ static int objects_check(struct mm_struct *mm, const struct hmmrt_device *dev,
 		next = min(end, vma->vm_end);
 		if (!hmmrt_vma_object(vma))
 			others = true;
-		else if (dev)
+		else if (!may_access(vma, access))
+			rc = -EACCES;
+		else if (access)
 			rc = hmmrt_object_can_reach(vma, dev, start, next);
 		start = next;
 	}
@@ -305,7 +350,7 @@ static int access_locked(struct hmmrt_space *space, struct hmmrt_access *arg,
 	int rc;
 
 	lockdep_assert_held(&space->mm->mmap_lock);
-	rc = objects_check(space->mm, arg->access ? dev : NULL, arg->addr, end);
+	rc = objects_check(space->mm, dev, arg->addr, end, arg->access);
 	if (rc)
 		return rc;
 	if (arg->operation == HMMRT_ACCESS_GET)

@@ -472,7 +472,7 @@ struct hmmrt_extent {
  * An extent is made when it is first used, and stays until the object goes.
  */
 struct hmmrt_object {
-	refcount_t refs;		/* the file, and evictors */
+	refcount_t refs;		/* files, and evictors */
 	u64 id;				/* unique among all objects */
 	u32 location;			/* that was asked for */
 	u32 flags;			/* HMMRT_OBJECT_* */
@@ -521,7 +521,7 @@ void hmmrt_object_put(struct hmmrt_object *object);
 bool hmmrt_extent_hold(struct hmmrt_extent *extent);
 struct hmmrt_object *hmmrt_object_alloc(struct mm_struct *mm, u64 bytes);
 struct file *hmmrt_object_file(struct hmmrt_object *object,
-			       const struct file_operations *fops);
+			       const struct file_operations *fops, int flags);
 struct hmmrt_object *hmmrt_vma_object(const struct vm_area_struct *vma);
 pgoff_t hmmrt_vma_pgoff(const struct vm_area_struct *vma, unsigned long addr);
 

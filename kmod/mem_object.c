@@ -14,8 +14,9 @@
  *            the object goes: see hmmrt_extent_charge(). So no move needs
  *            anything of the owner. If the owner is at its limit then, another
  *            process that uses the memory is charged.
- * Owner      A file has a reference to its object. Descriptors, mappings and
- *            running faults hold the file, and evictors hold the object itself.
+ * Owner      A file has a reference to its object, and an object has one or
+ *            several files: those that are read-only are for others. Mappings
+ *            and running faults hold a file, and evictors hold the object itself.
  *            An object holds no device and no account: a device that goes moves
  *            extents to system memory first. A chunk points to its extent, and
  *            an evictor gets the object through it.
@@ -701,17 +702,18 @@ struct hmmrt_object *hmmrt_object_alloc(struct mm_struct *mm, u64 bytes)
  * hmmrt_object_file() - make a file of an object
  * @object: consumes the reference, also on failure
  * @fops: release() puts the object, which is in private_data
+ * @flags: O_RDWR, or O_RDONLY: no mapping of it permits writes
  *
  * Return: the file, or an ERR_PTR.
  */
 struct file *hmmrt_object_file(struct hmmrt_object *object,
-			       const struct file_operations *fops)
+			       const struct file_operations *fops, int flags)
 {
 	struct file *file;
 
 	ihold(object->inode);
 	file = alloc_file_pseudo(object->inode, object_mount, "hmmrt-object",
-				 O_RDWR, fops);
+				 flags, fops);
 	if (IS_ERR(file)) {
 		iput(object->inode);
 		hmmrt_object_put(object);

@@ -43,6 +43,7 @@ enum order {
 	DEVICE_SUM,
 	CPU_FILL,		/* first value */
 	CPU_CHECK,		/* first value -> 0 */
+	PROTECT,		/* protection -> errno */
 	COUNT,			/* begin to increment a word of this page */
 	UNMAP,
 	UNBIND,
@@ -109,6 +110,9 @@ static uint64_t carry_out(struct partner_state *state, enum order order,
 		return 0;
 	case CPU_CHECK:
 		return (uint64_t)(pages_check(state->buf, LEN, value) + 1);
+	case PROTECT:
+		return mprotect(state->buf, LEN, (int)value) ? (uint64_t)errno :
+							       0;
 	case COUNT:
 		return count_on(state, value);
 	case UNMAP:
@@ -296,6 +300,80 @@ TEST_F(shared, imported_descriptor_is_exactly_that_memory)
 	EXPECT_EQ(0, ask(&self->importer, CPU_CHECK, 2000));
 	close(others[0]);
 	close(others[1]);
+}
+
+static int open_rc(int fd, int flags)
+{
+	char path[32];
+	int other;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	other = open(path, flags | O_CLOEXEC);
+	if (other >= 0)
+		close(other);
+	return other < 0 ? -errno : 0;
+}
+
+/* A file for reading gives no write access to anything, on no way. */
+TEST_F(shared, reader_of_an_object_cannot_write)
+{
+	const uint32_t flags[] = { 0, HMMRT_OBJECT_MIGRATABLE };
+	unsigned int i;
+	int reader;
+
+	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+		self->object = ask_for_object(&self->exporter, flags[i]);
+		reader = cmd_object_reopen(self->object, OBJECT_READ);
+		ASSERT_LE(0, reader);
+		EXPECT_EQ(object_id(self->object), object_id(reader));
+		EXPECT_EQ(O_RDONLY, fcntl(reader, F_GETFL) & O_ACCMODE);
+		EXPECT_EQ(-EACCES, cmd_object_reopen(reader, OBJECT_WRITE));
+		EXPECT_GT(0, open_rc(reader, O_RDWR));
+		ASSERT_EQ(FAILED, ask_with(&self->importer, IMPORT, RW, reader));
+		ASSERT_EQ(0, ask_with(&self->importer, IMPORT, PROT_READ,
+				      reader));
+		EXPECT_EQ(EACCES, ask(&self->importer, GRANT, OBJECT_WRITE));
+		ASSERT_EQ(0, ask(&self->importer, GRANT, OBJECT_READ));
+		ASSERT_EQ(0, ask(&self->exporter, GRANT, OBJECT_WRITE));
+		ASSERT_EQ(0, ask(&self->exporter, DEVICE_FILL, 100));
+		EXPECT_EQ(pages_sum(LEN, 100),
+			  ask(&self->importer, DEVICE_SUM, 0));
+		EXPECT_EQ(0, ask(&self->importer, CPU_CHECK, 100));
+		EXPECT_EQ(EACCES, ask(&self->importer, DEVICE_FILL, 1));
+		ASSERT_EQ(0, ask(&self->exporter, CPU_FILL, 200));
+		EXPECT_EQ(0, ask(&self->importer, CPU_CHECK, 200));
+		EXPECT_EQ(EACCES, ask(&self->importer, PROTECT, RW));
+		/* The file of a writer changes nothing for the reader. */
+		ASSERT_EQ(0, ask(&self->exporter, UNMAP, 0));
+		close(self->object);
+		EXPECT_EQ(0, ask(&self->importer, CPU_CHECK, 200));
+		ASSERT_EQ(0, ask(&self->importer, UNMAP, 0));
+		close(reader);
+	}
+	self->object = -1;
+	EXPECT_TRUE(device_wait_used(self->manager, 0, self->used));
+}
+
+TEST_F(shared, object_is_opened_again_for_reading_or_writing)
+{
+	const uint32_t bad[] = {
+		0, HMMRT_ACCESS_WRITE, HMMRT_ACCESS_EXEC,
+		OBJECT_WRITE | HMMRT_ACCESS_EXEC, UINT32_MAX,
+	};
+	unsigned int i;
+	int other;
+
+	ASSERT_TRUE(share(self, 0));
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		EXPECT_EQ(-EINVAL, cmd_object_reopen(self->object, bad[i]));
+	other = cmd_object_reopen(self->object, OBJECT_WRITE);
+	ASSERT_LE(0, other);
+	close(self->object);
+	self->object = other;
+	ASSERT_EQ(0, ask(&self->importer, UNMAP, 0));
+	ASSERT_EQ(0, ask_with(&self->importer, IMPORT, RW, other));
+	ASSERT_EQ(0, ask(&self->importer, CPU_FILL, 5));
+	EXPECT_EQ(0, ask(&self->exporter, CPU_CHECK, 5));
 }
 
 TEST_F(shared, devices_and_cpus_of_both_see_the_same_bytes)

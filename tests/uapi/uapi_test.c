@@ -236,6 +236,14 @@ static void fill_access(struct env *env, void *arg)
 	access->access = HMMRT_ACCESS_READ;
 }
 
+static void fill_object_reopen(struct env *env, void *arg)
+{
+	struct hmmrt_object_reopen *reopen = arg;
+
+	(void)env;
+	reopen->access = HMMRT_ACCESS_READ;
+}
+
 static void fill_stats(struct env *env, void *arg)
 {
 	struct hmmrt_stats *stats = arg;
@@ -360,6 +368,12 @@ FIXTURE_VARIANT_ADD(call, object_info) {
 	.stage = STAGE_OBJECT, .kind = OF_OBJECT, .fill = fill_nothing,
 };
 
+FIXTURE_VARIANT_ADD(call, object_reopen) {
+	.cmd = HMMRT_OBJECT_IOC_REOPEN, CALL(hmmrt_object_reopen, out_fd),
+	.outputs = offsetof(struct hmmrt_object_reopen, out_fd),
+	.stage = STAGE_OBJECT, .kind = OF_OBJECT, .fill = fill_object_reopen,
+};
+
 FIXTURE_VARIANT_ADD(call, stats) {
 	.cmd = HMMRT_IOC_STATS, CALL(hmmrt_stats, out_retries),
 	.outputs = offsetof(struct hmmrt_stats, out_device_faults),
@@ -430,6 +444,7 @@ static int call_run(FIXTURE_DATA(call) *self, const FIXTURE_VARIANT(call) *v,
 		    void *arg)
 {
 	struct hmmrt_object_create *create = arg;
+	struct hmmrt_object_reopen *reopen = arg;
 	struct hmmrt_events_open *events = arg;
 	int rc;
 
@@ -442,6 +457,8 @@ static int call_run(FIXTURE_DATA(call) *self, const FIXTURE_VARIANT(call) *v,
 		close(create->out_fd);
 	if (!rc && v->cmd == HMMRT_IOC_EVENTS_OPEN)
 		close(events->out_fd);
+	if (!rc && v->cmd == HMMRT_OBJECT_IOC_REOPEN)
+		close(reopen->out_fd);
 	return rc;
 }
 

@@ -65,7 +65,7 @@
  *	already, the token was used, or a use of the memory forbids the operation.
  * ENODEV
  *	The device does not exist or is not bound: to the space, or, of a device
- *	file, to a process; perhaps it was unbound or unregistered meanwhile.
+ *	file, to a process; perhaps it was unbound or unregistered since.
  * ESRCH
  *	The process of the space has exited, or has executed another program.
  * ENOMEM
@@ -121,6 +121,7 @@
 #define HMMRT_GPU_IOC_FAULT_RECORD _IO(HMMRT_IOC_TYPE, 0xc2)
 
 #define HMMRT_OBJECT_IOC_INFO	_IO(HMMRT_IOC_TYPE, 0xd0)
+#define HMMRT_OBJECT_IOC_REOPEN	_IO(HMMRT_IOC_TYPE, 0xd1)
 
 /*
  * Devices can have duplicates of read-mostly memory. The module tests at load
@@ -178,18 +179,15 @@ struct hmmrt_info {
  * @out_backed_bytes: device memory that currently has host memory behind it
  * @out_name: NUL-terminated name. The device node is /dev/@out_name.
  * @out_properties: HMMRT_PROPERTY_*
- * @out_evictions: chunks evicted to free device memory, since the device was
- *	registered
- * @out_evictions_ahead: part of @out_evictions that a watermark caused, before
- *	an allocation needed the memory
+ * @out_evictions: chunks evicted to free device memory, since registration
+ * @out_evictions_ahead: part of @out_evictions that a watermark caused
  * @out_free_chunks: chunks that hold no page. Device memory is divided into
  *	chunks, and each chunk is free, partial or full.
  * @out_partial_chunks: chunks that hold pages and have free memory
  * @out_full_chunks: chunks without free memory
  * @out_chunk_bytes: size of a chunk
  * @out_split_chunks: number of times that a part of a free chunk was allocated
- * @out_merged_chunks: number of times that the last page of a chunk was freed,
- *	so that the chunk became free
+ * @out_merged_chunks: number of times that a chunk became free
  */
 struct hmmrt_device_info {
 	__u32 size;
@@ -866,51 +864,35 @@ struct hmmrt_peer {
  * @out_device_faults: device faults that the manager served
  * @out_failed_faults: device faults that failed with an error
  * @out_mapped_pages: device page table entries that were written
- * @out_remote_pages: part of @out_mapped_pages that points to memory other than
- *	the device's own
+ * @out_remote_pages: those of them that point to memory elsewhere
  * @out_migrated_to_device: pages that migrated to the device
  * @out_migrated_to_host: pages that migrated to system memory because of a CPU
  *	fault, a prefetch or an unbind. @out_evicted_pages counts evictions.
  * @out_cpu_faults: CPU faults on pages in device memory, but not those that wait
  *	until another has moved the page. Pages of a coherent device cause none.
  * @out_invalidations: MMU notifier callbacks for this space
- * @out_retries: attempts to serve a fault that were repeated, because of an
- *	invalidation or to free device memory
+ * @out_retries: attempts to serve a fault that were repeated
  * @out_copied_pages: duplicates of read-mostly pages that were made
- * @out_evictions: chunks of any process's memory that were evicted to free
- *	device memory for this space
+ * @out_evictions: chunks of any process that were evicted for this space
  * @out_evicted_pages: pages of this space that were evicted, on behalf of any
  *	process. Duplicates are dropped instead, and are not counted.
- * @out_thrashing_faults: device faults on memory that was evicted repeatedly
- *	and therefore stayed where it is
- * @out_fault_batches: batches of device faults that were served. Many batches
- *	have one fault.
- * @out_merged_faults: device faults that were served together with another
- *	fault on the same page
- * @out_flushed_faults: pending device faults that were answered without being
- *	part of a batch because their page had been mapped: see
- *	HMMRT_REPLAY_BATCH_FLUSH
- * @out_replays: times that lanes were told to continue: see enum
- *	hmmrt_replay_policy
+ * @out_thrashing_faults: device faults on memory that stays: evicted too often
+ * @out_fault_batches: batches of device faults that were served, many with one
+ * @out_merged_faults: device faults served with another one on the same page
+ * @out_flushed_faults: pending device faults whose page had been mapped by then
+ * @out_replays: times that lanes were told to continue
  * @out_pending_faults: device faults that currently wait in the queue
  * @out_thrashing_blocks: times that a block was found to thrash
- * @out_throttled_faults: device faults that were throttled so that other
- *	processors could use a thrashing block
- * @out_thrash_pins: times that a block got a thrash pin, because it migrated
- *	back and forth or because it was evicted repeatedly
- * @out_thrash_unpins: times that a thrash pin ended because its time was over
- *	or because the process moved the block explicitly
- * @out_counted_moves: pages that migrated because of access counters. Also
- *	counted in @out_migrated_to_device.
+ * @out_throttled_faults: device faults delayed for others that use the block
+ * @out_thrash_pins: times that a block that migrates too often got a thrash pin
+ * @out_thrash_unpins: times that one ended, by time or as the process moved it
+ * @out_counted_moves: part of @out_migrated_to_device, due to access counters
  * @out_quota_refusals: faults, and blocks of calls, that left pages where they
  *	are because of a limit: see HMMRT_IOC_QUOTA
- * @out_memory_refusals: faults, and blocks of calls, that left pages where they
- *	are because the device was full and nothing could be evicted
+ * @out_memory_refusals: the same if the device was full and could evict nothing
  * @out_thrashing_resets: times that the process moved a thrashing block
- *	explicitly, which resets its thrashing state
- * @out_blocks: blocks of 2 MiB of address space for which the manager has
- *	state. The state of a block takes about 10 KiB, including that of the
- *	devices. It is freed soon after the block is completely unmapped.
+ * @out_blocks: blocks of 2 MiB of address space with state in the manager, about
+ *	10 KiB each. It is freed soon after all of the block is unmapped.
  *
  * The values are counters since the binding was made, with these exceptions:
  * @out_migrated_to_host, @out_cpu_faults and @out_invalidations count for the
@@ -1070,6 +1052,24 @@ struct hmmrt_object_info {
 	__aligned_u64 out_resident_bytes;
 };
 
+/**
+ * struct hmmrt_object_reopen - ioctl(HMMRT_OBJECT_IOC_REOPEN), for a hand-over
+ * @size: sizeof(struct hmmrt_object_reopen)
+ * @flags: must be 0
+ * @access: HMMRT_ACCESS_READ, or with HMMRT_ACCESS_WRITE if this file has it
+ * @out_fd: descriptor of another file of the object, close-on-exec
+ *
+ * A process that gets a file for reading can only read: PROT_WRITE for its
+ * mappings, access of devices for writing, and this call for writing fail with
+ * EACCES.
+ */
+struct hmmrt_object_reopen {
+	__u32 size;
+	__u32 flags;
+	__u32 access;
+	__s32 out_fd;
+};
+
 /* Values of hmmrt_access.operation. */
 #define HMMRT_ACCESS_GET	0u
 #define HMMRT_ACCESS_SET	1u
@@ -1100,7 +1100,8 @@ struct hmmrt_object_info {
  * EFAULT if any part of the range is not mapped, with EINVAL if any part is not
  * a mapping of a memory object, and with EOPNOTSUPP if it is to give access to
  * memory that the device cannot reach: that of a pinned object on another
- * device that is no possible peer (hmmrt_peer.out_possible) and not coherent.
+ * device that is no possible peer (hmmrt_peer.out_possible) and not coherent. It
+ * fails with EACCES for writing to a mapping of a file that is read-only.
  * Access to the memory of a peer does not need HMMRT_PEER_ENABLE.
  */
 struct hmmrt_access {

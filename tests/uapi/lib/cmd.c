@@ -264,6 +264,16 @@ int cmd_object_info(int object, struct hmmrt_object_info *info)
 	return cmd_raw(object, HMMRT_OBJECT_IOC_INFO, info);
 }
 
+int cmd_object_reopen(int object, uint32_t access)
+{
+	struct hmmrt_object_reopen reopen = {
+		.size = sizeof(reopen), .access = access,
+	};
+	int rc = cmd_raw(object, HMMRT_OBJECT_IOC_REOPEN, &reopen);
+
+	return rc ? rc : reopen.out_fd;
+}
+
 int cmd_set_access(int fd, const volatile void *addr, size_t len,
 		   uint32_t device, uint32_t access)
 {

@@ -63,6 +63,8 @@ int cmd_set_quota(int fd, uint32_t device, uint64_t limit, uint32_t priority,
 /* Creates a memory object. Returns its file descriptor or a negative errno. */
 int cmd_object_create(int fd, size_t bytes, uint32_t location, uint32_t flags);
 int cmd_object_info(int object, struct hmmrt_object_info *info);
+/* Returns another descriptor of the object, or a negative errno. */
+int cmd_object_reopen(int object, uint32_t access);
 /* Set the rights of a device, or get those that it has for all of a range. */
 int cmd_set_access(int fd, const volatile void *addr, size_t len,
 		   uint32_t device, uint32_t access);
