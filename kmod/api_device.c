@@ -138,36 +138,36 @@ struct hmmrt_device *hmmrt_device_register(const struct hmmrt_device_desc *desc)
 	init_completion(&dev->unused);
 	INIT_LIST_HEAD(&dev->bindings);
 	mutex_init(&dev->age);
-	/* A removal cannot fail, and a machine may have no memory then. */
-	dev->leave = hmmrt_eviction_alloc();
-	rc = dev->leave ? memory_claim(desc, dev) : -ENOMEM;
+	rc = memory_claim(desc, dev);
 	if (rc)
 		goto err_free;
 	rc = init_srcu_struct(&dev->copies);
 	if (rc)
 		goto err_release;
+	rc = hmmrt_evict_init(dev);
+	if (rc)
+		goto err_copies;
 
 	mutex_lock(&devices_lock);
 	rc = device_id_reserve(dev);
 	if (!rc)
 		rc = hmmrt_vram_init(dev, desc->memory_bytes,
 				     &device_pagemap_ops);
-	if (!rc) {
-		hmmrt_evict_ahead_init(dev);
+	if (!rc)
 		devices[dev->id] = dev;
-	}
 	mutex_unlock(&devices_lock);
 	if (rc)
-		goto err_copies;
+		goto err_evict;
 	hmmrt_debugfs_add(dev);
 	return dev;
 
+err_evict:
+	hmmrt_evict_exit(dev);
 err_copies:
 	cleanup_srcu_struct(&dev->copies);
 err_release:
 	memory_release(dev, desc->memory_bytes);
 err_free:
-	kvfree(dev->leave);
 	kfree(dev);
 	return ERR_PTR(rc);
 }
@@ -177,13 +177,13 @@ EXPORT_SYMBOL_GPL(hmmrt_device_register);
 static void free_device(struct hmmrt_device *dev)
 {
 	hmmrt_vram_destroy(dev);
+	hmmrt_evict_exit(dev);
 	memory_release(dev, dev->vram.size);
 
 	mutex_lock(&devices_lock);
 	devices[dev->id] = NULL;
 	mutex_unlock(&devices_lock);
 	cleanup_srcu_struct(&dev->copies);
-	kvfree(dev->leave);
 	kfree(dev);
 }
 

@@ -52,6 +52,8 @@
  *   devices_lock       mutex; registration of devices
  *   vram->grow         mutex; creation of regions, with no other lock of these
  *                      held; the core takes hotplug locks under it
+ *   vram->evicting     mutex; evictions of all memory of a device. Held while
+ *                      the pages are copied
  *   dev->age           mutex; only taken with trylock. Held while drivers are
  *                      asked which pages were accessed
  *   space->peering     mutex; which devices are peers, and removal of the

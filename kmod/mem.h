@@ -109,6 +109,8 @@ struct hmmrt_vram {
 	unsigned long lost_pages;
 	bool closed;	/* gives out no memory; under the lock */
 	struct work_struct evict_ahead;
+	struct mutex evicting;		/* all memory; protects @eviction */
+	struct hmmrt_eviction *eviction;	/* see move_evict.c */
 	bool trimming;	/* a chunk being trimmed is on no list */
 
 	struct mutex populate;		/* putting memory behind chunks */
@@ -155,7 +157,6 @@ struct hmmrt_device {
 	/* Of an orphan, see api_device.c; @orphan is under devices_lock. */
 	bool orphan;
 	struct delayed_work retry;
-	struct hmmrt_eviction *leave;	/* for the end of the device */
 	/* Around copies, which use @ops; not for two devices of one copy. */
 	struct srcu_struct copies;
 	refcount_t users;	/* registration, bindings, running ioctls */

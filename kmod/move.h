@@ -74,7 +74,8 @@ void hmmrt_outcomes_reopen(struct hmmrt_request *req);
 int hmmrt_outcomes_explain(struct hmmrt_request *req);
 
 /* move_evict.c */
-void hmmrt_evict_ahead_init(struct hmmrt_device *dev);
+int hmmrt_evict_init(struct hmmrt_device *dev);
+void hmmrt_evict_exit(struct hmmrt_device *dev);
 void hmmrt_evict_ahead_stop(struct hmmrt_device *dev);
 void hmmrt_evict_ahead(struct hmmrt_device *dev);
 int hmmrt_evict_excess(struct hmmrt_account *account, const bool *going);

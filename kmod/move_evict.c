@@ -580,14 +580,15 @@ static void prepare_to_lose(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
  * Migrate all of a chunk to system memory, best effort. Locked pages stay, and
  * pages that get no memory; the caller must try again. With @lose, drop pages
  * that could not be read in LAST_TRIES such calls; only between
- * hmmrt_lost_begin() and _end(). Sleeps; no hmmrt lock is held.
+ * hmmrt_lost_begin() and _end(). Sleeps; no other hmmrt lock is held.
  */
 static void evict_whole_chunk(struct hmmrt_device *dev,
-			      struct hmmrt_chunk *chunk,
-			      struct hmmrt_eviction *evict, bool lose)
+			      struct hmmrt_chunk *chunk, bool lose)
 {
+	struct hmmrt_eviction *evict = dev->vram.eviction;
 	unsigned int gone;
 
+	lockdep_assert_held(&dev->vram.evicting);
 	if (!READ_ONCE(chunk->used_pages))
 		return;
 	if (lose)
@@ -610,7 +611,8 @@ bool hmmrt_may_oversubscribe(const struct hmmrt_device *dev)
 /* Allocate the state of an eviction; free it with kvfree(). */
 struct hmmrt_eviction *hmmrt_eviction_alloc(void)
 {
-	return kvmalloc(sizeof(struct hmmrt_eviction), GFP_KERNEL);
+	return kvmalloc(sizeof(struct hmmrt_eviction),
+			GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 }
 
 /**
@@ -759,9 +761,22 @@ static void evict_ahead(struct work_struct *work)
 	kvfree(evict);
 }
 
-void hmmrt_evict_ahead_init(struct hmmrt_device *dev)
+/*
+ * Returns 0 or -ENOMEM. What evictions of all memory need is allocated here:
+ * the end of a device cannot fail.
+ */
+int hmmrt_evict_init(struct hmmrt_device *dev)
 {
 	INIT_WORK(&dev->vram.evict_ahead, evict_ahead);
+	mutex_init(&dev->vram.evicting);
+	dev->vram.eviction = kvmalloc(sizeof(*dev->vram.eviction), GFP_KERNEL);
+	return dev->vram.eviction ? 0 : -ENOMEM;
+}
+
+void hmmrt_evict_exit(struct hmmrt_device *dev)
+{
+	kvfree(dev->vram.eviction);
+	mutex_destroy(&dev->vram.evicting);
 }
 
 /* No thread allocates memory of the device any more. */
@@ -783,27 +798,34 @@ void hmmrt_evict_ahead(struct hmmrt_device *dev)
 		queue_work(system_dfl_wq, &dev->vram.evict_ahead);
 }
 
-int hmmrt_device_evict(struct hmmrt_device *dev)
+static int evict_regions(struct hmmrt_device *dev)
 {
-	struct hmmrt_eviction *evict = hmmrt_eviction_alloc();
 	struct hmmrt_vram *vram = &dev->vram;
 	unsigned int i, j;
 
-	might_sleep();
 	/* Regions go with the device only. Pairs with region_publish(). */
-	for (i = 0; evict && i < smp_load_acquire(&vram->nr_regions); i++) {
+	for (i = 0; i < smp_load_acquire(&vram->nr_regions); i++) {
 		for (j = 0; j < vram->regions[i]->nr_chunks; j++) {
-			if (fatal_signal_pending(current)) {
-				kvfree(evict);
+			if (fatal_signal_pending(current))
 				return -EINTR;
-			}
 			evict_whole_chunk(dev, &vram->regions[i]->chunks[j],
-					  evict, false);
+					  false);
 			cond_resched();
 		}
 	}
-	kvfree(evict);
 	return READ_ONCE(vram->used_pages) ? -EBUSY : 0;
+}
+
+int hmmrt_device_evict(struct hmmrt_device *dev)
+{
+	int rc;
+
+	might_sleep();
+	if (mutex_lock_killable(&dev->vram.evicting))
+		return -EINTR;
+	rc = evict_regions(dev);
+	mutex_unlock(&dev->vram.evicting);
+	return rc;
 }
 EXPORT_SYMBOL_GPL(hmmrt_device_evict);
 
@@ -817,15 +839,16 @@ static void evict_pass(struct hmmrt_device *dev)
 {
 	unsigned int i, j;
 
+	mutex_lock(&dev->vram.evicting);
 	for (i = 0; i < dev->vram.nr_regions; i++) {
 		struct hmmrt_region *region = dev->vram.regions[i];
 
 		for (j = 0; j < region->nr_chunks; j++) {
-			evict_whole_chunk(dev, &region->chunks[j], dev->leave,
-					  true);
+			evict_whole_chunk(dev, &region->chunks[j], true);
 			cond_resched();
 		}
 	}
+	mutex_unlock(&dev->vram.evicting);
 }
 
 /**

@@ -29,7 +29,7 @@ struct host_pages {
 	bool strict;			/* on that node and no other */
 	unsigned int n;
 	bool huge;			/* page[] is one page */
-	struct page *page[HMMRT_BLOCK_PAGES];
+	struct page **page;		/* @n elements */
 };
 
 /* The node of the host that advice prefers, or NUMA_NO_NODE. */
@@ -94,7 +94,7 @@ static bool alloc_host_huge(struct hmmrt_space *space,
 static void host_page_used(struct host_pages *to, unsigned int i)
 {
 	if (to->huge)
-		memset(to->page, 0, sizeof(to->page));
+		memset(to->page, 0, to->n * sizeof(to->page[0]));
 	else
 		to->page[i] = NULL;
 }
@@ -139,6 +139,7 @@ struct move_out {
 	bool must_moved;		/* the touched page has moved */
 	bool must_unreadable;		/* the touched page cannot be read */
 	bool raced;			/* the block is no longer one page */
+	bool reduced;			/* the window, for lack of memory */
 };
 
 /* There is no system memory for @n pages from index @i on. */
@@ -323,13 +324,6 @@ static void moved_out(const struct hmmrt_event_source *source,
 				.to = HMMRT_LOCATION_HOST);
 }
 
-/* Arrays for up to a block of pages; not initialised. */
-struct host_arrays {
-	unsigned long src[HMMRT_BLOCK_PAGES];
-	unsigned long dst[HMMRT_BLOCK_PAGES];
-	struct host_pages to;
-};
-
 /* One attempt at the window of @args. */
 static int migrate_window_out(struct migrate_vma *args, struct host_pages *to,
 			      struct move_out *out)
@@ -405,23 +399,23 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 		.must = ULONG_MAX,
 	};
 	struct hmmrt_episode episode;
-	struct host_pages *to;
+	struct host_pages to = {};
 	int rc = 0;
 
 	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
 	hmmrt_request_check(req);
-	to = kvmalloc(sizeof(*to), GFP_KERNEL);
-	if (!to)
+	to.page = kmalloc_array(n, sizeof(to.page[0]), GFP_KERNEL_ACCOUNT);
+	if (!to.page)
 		return -ENOMEM;
 	hmmrt_episode_begin(&episode, HMMRT_PHASE_ALLOCATE);
-	to->strict = req->args.node != NUMA_NO_NODE;
-	to->node = to->strict ? req->args.node : advised_node(&req->advice);
-	if (!migrate_huge_out(req, &args, to, &out, &rc)) {
-		alloc_host(req->vma, req->start, to, n, n);
-		rc = migrate_window_out(&args, to, &out);
-		free_host(to);
+	to.strict = req->args.node != NUMA_NO_NODE;
+	to.node = to.strict ? req->args.node : advised_node(&req->advice);
+	if (!migrate_huge_out(req, &args, &to, &out, &rc)) {
+		alloc_host(req->vma, req->start, &to, n, n);
+		rc = migrate_window_out(&args, &to, &out);
+		free_host(&to);
 	}
-	kvfree(to);
+	kfree(to.page);
 	if (out.raced)
 		rc = -EAGAIN;
 	req->result.moved += out.moved;
@@ -657,13 +651,55 @@ static void cpu_fault_moved(const struct vm_fault *vmf,
 	if (space)
 		atomic64_add(out->moved, &space->migrated_to_host);
 	/* If another thread touched the page too, it repeats this window. */
-	if (out->block && out->must_moved)
+	if (out->block && out->must_moved && !out->reduced)
 		out->block->cpu_run = rules->run;
 	if (out->block && out->moved && out->cause == HMMRT_CAUSE_CPU_FAULT)
 		hmmrt_thrashing_moved_back(out->block,
 					   hmmrt_page_device(vmf->page),
 					   &rules->knobs, args->start,
 					   args->end, began);
+}
+
+/*
+ * Arrays for the window of a CPU fault. The touched page has its own: the access
+ * must not fail, or be repeated, because there is no memory for anything but
+ * this page.
+ */
+struct cpu_fault_arrays {
+	unsigned long src, dst;
+	struct page *page;
+	unsigned long *many;
+};
+
+/* Returns true if it has reduced the window to the touched page. */
+static bool cpu_fault_arrays_alloc(struct cpu_fault_arrays *arrays,
+				   const struct vm_fault *vmf,
+				   struct migrate_vma *args,
+				   struct host_pages *to)
+{
+	unsigned long n = (args->end - args->start) >> PAGE_SHIFT;
+
+	arrays->many = NULL;
+	if (n > 1)
+		arrays->many = kmalloc_array(n, sizeof(args->src[0]) +
+						sizeof(args->dst[0]) +
+						sizeof(to->page[0]),
+					     GFP_KERNEL_ACCOUNT |
+					     __GFP_NORETRY | __GFP_NOWARN);
+	if (arrays->many) {
+		args->src = arrays->many;
+		args->dst = args->src + n;
+		to->page = (struct page **)(args->dst + n);
+		return false;
+	}
+	args->start = vmf->address & PAGE_MASK;
+	args->end = args->start + PAGE_SIZE;
+	/* The core splits a huge page, as it does for cpu_fault_alloc(). */
+	args->flags &= ~HMMRT_SELECT_COMPOUND;
+	args->src = &arrays->src;
+	args->dst = &arrays->dst;
+	to->page = &arrays->page;
+	return n > 1;
 }
 
 static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
@@ -676,11 +712,11 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 	struct move_out out = {
 		.block = block,
 		.cause = cpu_fault_cause(space),
-		.must = (vmf->address - args->start) >> PAGE_SHIFT,
 	};
+	struct host_pages to = { .node = rules->node };
 	u64 began = hmmrt_now_us();
+	struct cpu_fault_arrays arrays;
 	struct hmmrt_episode episode;
-	struct host_arrays *arrays;
 	vm_fault_t ret = 0;
 
 	hmmrt_may_wait();
@@ -688,21 +724,16 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 			vmf->address >= args->end);
 	if (block)
 		hmmrt_window_check(block, args->start, args->end);
-	arrays = kvmalloc(sizeof(*arrays), GFP_KERNEL);
-	if (!arrays)
-		return VM_FAULT_OOM;
+	out.reduced = cpu_fault_arrays_alloc(&arrays, vmf, args, &to);
+	out.must = (vmf->address - args->start) >> PAGE_SHIFT;
 	hmmrt_episode_begin(&episode, HMMRT_PHASE_DECIDE);
-	arrays->to.node = rules->node;
-	arrays->to.strict = false;
 	if (block)
 		hmmrt_history_prepare(block);
 	hmmrt_episode_phase(HMMRT_PHASE_ALLOCATE);
-	if (!cpu_fault_alloc(space, vmf, args, &arrays->to)) {
+	if (!cpu_fault_alloc(space, vmf, args, &to)) {
 		ret = VM_FAULT_OOM;
 		goto out_free;
 	}
-	args->src = arrays->src;
-	args->dst = arrays->dst;
 	hmmrt_episode_phase(HMMRT_PHASE_UNMAP);
 	if (migrate_vma_setup(args)) {
 		ret = VM_FAULT_SIGBUS;
@@ -710,7 +741,7 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 	}
 	if (!args->cpages)
 		goto out_free;
-	migrate_out(args, &arrays->to, &out);
+	migrate_out(args, &to, &out);
 	*moved += out.moved;
 	moved_out(space ? &space->events : NULL, &episode, args, &out);
 	cpu_fault_moved(vmf, args, space, &out, rules, began);
@@ -722,8 +753,8 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 		ret = VM_FAULT_SIGBUS;
 out_free:
 	hmmrt_episode_cancel(&episode);
-	free_host(&arrays->to);
-	kvfree(arrays);
+	free_host(&to);
+	kfree(arrays.many);
 	return ret;
 }
 

@@ -12,7 +12,8 @@ struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
 					  struct hmmrt_block *block,
 					  const struct hmmrt_request_args *args)
 {
-	struct hmmrt_request *req = kvmalloc(sizeof(*req), GFP_KERNEL);
+	struct hmmrt_request *req = kvmalloc(sizeof(*req),
+						GFP_KERNEL_ACCOUNT);
 
 	if (!req)
 		return NULL;

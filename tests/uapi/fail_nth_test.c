@@ -11,6 +11,7 @@
  */
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -809,6 +810,73 @@ TEST_F(step, survives_bursts_of_failed_allocations)
 		failed, enomem);
 	ASSERT_LT(1, failing.nth);
 	ASSERT_GT(MAX_ALLOCATIONS, failing.nth);
+}
+
+/* --- accesses of the CPU -------------------------------------------------- */
+
+#define TOUCHED_PAGES	16
+/* Should accesses be repeated until memory is found, the test must end. */
+#define TOUCH_FAILURES	"1000"
+
+FIXTURE(touch) {
+	struct env env;
+	int event;
+	int task;
+};
+
+FIXTURE_SETUP(touch)
+{
+	struct env *env = &self->env;
+
+	if (!inject_start())
+		SKIP(_exit(SKIPPED), "the kernel has no CONFIG_FAULT_INJECTION");
+	self->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	self->task = inject_open(0, 0, "make-it-fail");
+	env->len = TOUCHED_PAGES * PAGE_BYTES;
+	ASSERT_EQ(0, session_open(&env->session, 1));
+	ASSERT_EQ(0, session_bind(&env->session, 1));
+	prepare_on_device(env);
+	inject_slab(TOUCH_FAILURES);
+}
+
+FIXTURE_TEARDOWN(touch)
+{
+	inject_slab("0");
+	munmap(self->env.buf, self->env.len);
+	EXPECT_EQ(0, session_end(&self->env.session));
+	close(self->event);
+	close(self->task);
+}
+
+static uint64_t cpu_faults(const struct env *env)
+{
+	return session_stats(&env->session, 0).out_cpu_faults;
+}
+
+/* An access needs a page of system memory, and nothing that may be missing. */
+TEST_F(touch, of_an_instruction_needs_only_the_page)
+{
+	long wrong;
+
+	inject_write(self->task, 1);
+	wrong = pages_check(self->env.buf, self->env.len, 1);
+	inject_write(self->task, 0);
+	EXPECT_EQ(-1, wrong);
+	EXPECT_EQ(TOUCHED_PAGES, cpu_faults(&self->env));
+}
+
+/* A system call cannot repeat the access. */
+TEST_F(touch, of_a_system_call_needs_only_the_page)
+{
+	ssize_t written = 8;
+	size_t at;
+
+	inject_write(self->task, 1);
+	for (at = 0; at < self->env.len && written == 8; at += PAGE_BYTES)
+		written = write(self->event, self->env.buf + at, 8);
+	inject_write(self->task, 0);
+	EXPECT_EQ(8, written);
+	EXPECT_EQ(TOUCHED_PAGES, cpu_faults(&self->env));
 }
 
 /* --- loading the module --------------------------------------------------- */

@@ -72,9 +72,14 @@ bool inject_disarm(int fd)
 	return failed;
 }
 
-void inject_burst(const char *times)
+void inject_slab(const char *times)
 {
 	write_text("/sys/kernel/debug/failslab/times", times);
+}
+
+void inject_burst(const char *times)
+{
+	inject_slab(times);
 	write_text("/sys/kernel/debug/fail_page_alloc/times", times);
 }
 

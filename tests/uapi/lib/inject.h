@@ -30,5 +30,10 @@ int inject_run(int (*run)(void *arg), void *arg);
 
 /* Sets how many allocations of each kind fail after the nth one. */
 void inject_burst(const char *times);
+/*
+ * The same for allocations of slab memory alone, by threads that are to see
+ * them (make-it-fail); "-1": all of them.
+ */
+void inject_slab(const char *times);
 
 #endif
