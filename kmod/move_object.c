@@ -28,6 +28,7 @@
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/uaccess.h>
 
 #include "move.h"
 
@@ -559,6 +560,7 @@ static int extent_access(struct hmmrt_extent *extent, unsigned int index,
 			 unsigned int offset, void *buf, int len, bool write)
 {
 	unsigned long pfn = hmmrt_extent_cpu_pfn(extent, index);
+	unsigned long failed = 0;
 	void *page;
 
 	lockdep_assert_held(&extent->lock);
@@ -567,9 +569,13 @@ static int extent_access(struct hmmrt_extent *extent, unsigned int index,
 	page = memremap(PFN_PHYS(pfn), PAGE_SIZE, MEMREMAP_WB);
 	if (!page)
 		return -EIO;
-	memcpy(write ? page + offset : buf, write ? buf : page + offset, len);
+	/* The page may have an uncorrectable error. */
+	if (write)
+		memcpy(page + offset, buf, len);
+	else
+		failed = copy_mc_to_kernel(buf, page + offset, len);
 	memunmap(page);
-	return len;
+	return failed ? -EIO : len;
 }
 
 /*
