@@ -20,6 +20,7 @@ bool hmmrt_mm_is_agent(struct mm_struct *mm);
 struct hmmrt_device *hmmrt_device_get(u32 id);
 void hmmrt_device_put(struct hmmrt_device *dev);
 unsigned int hmmrt_device_count(void);
+void hmmrt_devices_close(bool closed);
 bool hmmrt_device_is_orphaned(void);
 void hmmrt_device_fill_info(struct hmmrt_device *dev,
 			    struct hmmrt_device_info *info);

@@ -31,6 +31,8 @@
 static DEFINE_MUTEX(devices_lock);
 static struct hmmrt_device *devices[HMMRT_MAX_DEVICES];
 static u64 last_serial;
+/* No device gives out memory, see api_power.c. */
+static bool devices_closed;
 
 /* Given to vram by pointer, because it cannot call code that moves pages. */
 static const struct dev_pagemap_ops device_pagemap_ops = {
@@ -153,8 +155,10 @@ struct hmmrt_device *hmmrt_device_register(const struct hmmrt_device_desc *desc)
 	if (!rc)
 		rc = hmmrt_vram_init(dev, desc->memory_bytes,
 				     &device_pagemap_ops);
-	if (!rc)
+	if (!rc) {
+		hmmrt_vram_close(dev, devices_closed);
 		devices[dev->id] = dev;
+	}
 	mutex_unlock(&devices_lock);
 	if (rc)
 		goto err_evict;
@@ -334,6 +338,19 @@ unsigned int hmmrt_device_count(void)
 		count += devices[id] && !devices[id]->going;
 	mutex_unlock(&devices_lock);
 	return count;
+}
+
+/* Also holds for devices that are registered from now on. */
+void hmmrt_devices_close(bool closed)
+{
+	unsigned int id;
+
+	mutex_lock(&devices_lock);
+	devices_closed = closed;
+	for (id = 0; id < HMMRT_MAX_DEVICES; id++)
+		if (devices[id])
+			hmmrt_vram_close(devices[id], closed);
+	mutex_unlock(&devices_lock);
 }
 
 /* Returns true if a removed device has pages in use, see above. */

@@ -8,26 +8,13 @@
  * Hibernation  The image has no device memory, so it is refused with EBUSY if
  *              pages stay on a device.
  * Both         Devices get no memory until the machine is awake again, so that
- *              nothing moves back. They map memory where it is.
+ *              nothing moves back. They map memory where it is. Works and the
+ *              threads of serve_fault_in.c are frozen.
  */
 #include <linux/notifier.h>
 #include <linux/suspend.h>
 
 #include "api.h"
-
-static void devices_close(bool closed)
-{
-	struct hmmrt_device *dev;
-	u32 id;
-
-	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
-		dev = hmmrt_device_get(id);
-		if (!dev)
-			continue;
-		hmmrt_vram_close(dev, closed);
-		hmmrt_device_put(dev);
-	}
-}
 
 /* Returns -EBUSY if a page stays on a device, or -EINTR. */
 static int devices_evict(void)
@@ -57,20 +44,20 @@ static int power_notify(struct notifier_block *block, unsigned long action,
 
 	switch (action) {
 	case PM_SUSPEND_PREPARE:
-		devices_close(true);
+		hmmrt_devices_close(true);
 		devices_evict();
 		break;
 	case PM_HIBERNATION_PREPARE:
-		devices_close(true);
+		hmmrt_devices_close(true);
 		rc = devices_evict();
 		if (!rc && hmmrt_device_is_orphaned())
 			rc = -EBUSY;
 		if (rc)
-			devices_close(false);
+			hmmrt_devices_close(false);
 		break;
 	case PM_POST_SUSPEND:
 	case PM_POST_HIBERNATION:
-		devices_close(false);
+		hmmrt_devices_close(false);
 		break;
 	}
 	return notifier_from_errno(rc);
@@ -80,9 +67,14 @@ static struct notifier_block power_notifier = {
 	.notifier_call = power_notify,
 };
 
+/* Not while the machine goes to sleep: the first step would be missed. */
 int __init hmmrt_power_init(void)
 {
-	return register_pm_notifier(&power_notifier);
+	unsigned int flags = lock_system_sleep();
+	int rc = register_pm_notifier(&power_notifier);
+
+	unlock_system_sleep(flags);
+	return rc;
 }
 
 void hmmrt_power_exit(void)

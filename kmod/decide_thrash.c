@@ -148,7 +148,7 @@ static void run_at(struct hmmrt_pins *pins, unsigned long when)
 	    !time_before(when, pins->when))
 		return;
 	pins->when = when;
-	mod_delayed_work(system_dfl_wq, &pins->release,
+	mod_delayed_work(hmmrt_wq, &pins->release,
 			 time_after(when, now) ? when - now : 0);
 }
 

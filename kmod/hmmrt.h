@@ -166,7 +166,11 @@
 
 extern struct srcu_struct hmmrt_srcu;
 extern struct mutex hmmrt_roles_lock;
-/* For works that the end of the module waits for. */
+/*
+ * For all works. The end of the module waits for them. They move pages, call
+ * drivers and write to memory of processes, so they are frozen while the
+ * machine sleeps and while an image of it is written.
+ */
 extern struct workqueue_struct *hmmrt_wq;
 
 /*

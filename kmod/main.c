@@ -234,10 +234,10 @@ static int __init hmmrt_init(void)
 	hmmrt_uapi_check();
 	hmmrt_events_init();
 	hmmrt_lockdep_teach();
-	hmmrt_selftest();
-	hmmrt_wq = alloc_workqueue("hmmrt", WQ_UNBOUND, 0);
+	hmmrt_wq = alloc_workqueue("hmmrt", WQ_UNBOUND | WQ_FREEZABLE, 0);
 	if (!hmmrt_wq)
 		return -ENOMEM;
+	hmmrt_selftest();
 	hmmrt_debugfs_init();
 	rc = hmmrt_power_init();
 	if (rc)
@@ -263,7 +263,6 @@ static void __exit hmmrt_exit(void)
 	destroy_workqueue(hmmrt_wq);
 	hmmrt_debugfs_exit();
 	hmmrt_events_exit();
-	hmmrt_lost_exit();
 }
 
 module_init(hmmrt_init);

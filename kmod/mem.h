@@ -441,7 +441,6 @@ void hmmrt_lost_begin(void);
 void hmmrt_lost_end(void);
 int hmmrt_lost_prepare(void);
 struct page *hmmrt_lost_page(bool huge);
-void hmmrt_lost_exit(void);
 
 /* --- memory objects ------------------------------------------------------- */
 

@@ -82,7 +82,7 @@ static void lost_free(struct hmmrt_freed *freed)
 	empty = !area->used;
 	spin_unlock_irqrestore(&areas_lock, flags);
 	if (empty)
-		queue_work(system_dfl_wq, &reap_work);
+		queue_work(hmmrt_wq, &reap_work);
 }
 
 /*
@@ -274,12 +274,4 @@ struct page *hmmrt_lost_page(bool huge)
 	else if (page)
 		hmmrt_page_init(page, &area->pgmap);
 	return page;
-}
-
-/*
- * Each area holds the module, so no area is left. The work may still be ending.
- */
-void hmmrt_lost_exit(void)
-{
-	flush_work(&reap_work);
 }

@@ -99,7 +99,7 @@ static void chunk_free_page(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 	if (chunk->duplicate_of)
 		chunk->duplicate_of[index] = NULL;
 	if (hmmrt_uncharge(vram, chunk, index))
-		mod_delayed_work(system_dfl_wq, &vram->trim, TRIM_DELAY);
+		mod_delayed_work(hmmrt_wq, &vram->trim, TRIM_DELAY);
 	vram->used_pages--;
 	chunk->used_pages--;
 	chunk_count(vram, chunk->used_pages + 1, chunk->used_pages);
@@ -110,7 +110,7 @@ static void chunk_free_page(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 	hmmrt_vram_check(vram);
 	if (chunk->used_pages)
 		return;
-	mod_delayed_work(system_dfl_wq, &vram->trim, TRIM_DELAY);
+	mod_delayed_work(hmmrt_wq, &vram->trim, TRIM_DELAY);
 }
 
 /* The last reference to a folio is gone, perhaps under a page table lock. */
@@ -577,7 +577,7 @@ void hmmrt_vram_unreserve(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
 	chunk->reserved = false;
 	chunk_move(vram, chunk);
 	if (!chunk->used_pages)
-		mod_delayed_work(system_dfl_wq, &vram->trim, TRIM_DELAY);
+		mod_delayed_work(hmmrt_wq, &vram->trim, TRIM_DELAY);
 	spin_unlock_irq(&vram->lock);
 }
 

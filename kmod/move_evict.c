@@ -795,7 +795,7 @@ void hmmrt_evict_ahead(struct hmmrt_device *dev)
 {
 	if (is_below(dev, HMMRT_KNOB_EVICT_LOW_WATERMARK) &&
 	    hmmrt_may_oversubscribe(dev))
-		queue_work(system_dfl_wq, &dev->vram.evict_ahead);
+		queue_work(hmmrt_wq, &dev->vram.evict_ahead);
 }
 
 static int evict_regions(struct hmmrt_device *dev)

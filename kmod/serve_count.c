@@ -272,8 +272,7 @@ static void counting_work(struct work_struct *work)
 	hmmrt_charge_end(charging);
 	mmput_async(mm);
 	if (again)
-		queue_delayed_work(system_dfl_wq, &counting->work,
-				   HMMRT_COUNT_PERIOD);
+		queue_delayed_work(hmmrt_wq, &counting->work, HMMRT_COUNT_PERIOD);
 }
 
 void hmmrt_counting_init(struct hmmrt_binding *binding)

@@ -21,6 +21,7 @@
  *            fault_in->lock, a spinlock, is held while done() is called.
  */
 #include <linux/cred.h>
+#include <linux/freezer.h>
 #include <linux/kthread.h>
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -149,6 +150,12 @@ static int fault_in_thread(void *data)
 	 * thread before it sends SIGKILL, so check for that afterwards.
 	 */
 	allow_signal(SIGKILL);
+	/*
+	 * Like a thread of the process: a page that is faulted in may be written
+	 * to a disk. A sleep in the fault cannot be frozen, as that of any
+	 * process that waits for such a page.
+	 */
+	set_freezable();
 	if (!is_detached(fault_in))
 		rc = touch_as_process(fault_in);
 	fault_in_leave(fault_in);

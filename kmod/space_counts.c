@@ -139,7 +139,7 @@ void hmmrt_counting_start(struct hmmrt_binding *binding)
 	 * Set @seen first: a work that is ending sees it, or is queued again.
 	 */
 	smp_store_mb(counting->seen, true);
-	queue_delayed_work(system_dfl_wq, &counting->work, HMMRT_COUNT_PERIOD);
+	queue_delayed_work(hmmrt_wq, &counting->work, HMMRT_COUNT_PERIOD);
 }
 
 /**

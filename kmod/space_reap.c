@@ -199,8 +199,7 @@ static void reap_queue(struct hmmrt_space *space)
 {
 	spin_lock(&space->reap.lock);
 	if (!space->reap.ended)
-		queue_delayed_work(system_dfl_wq, &space->reap.work,
-				   REAP_DELAY);
+		queue_delayed_work(hmmrt_wq, &space->reap.work, REAP_DELAY);
 	spin_unlock(&space->reap.lock);
 }
 

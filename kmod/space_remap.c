@@ -44,7 +44,7 @@ static void remap_within(struct hmmrt_block *block, unsigned long delay)
 	space->remap_delay = REMAP_DELAY;
 	if (remap_add(space, block) && !space->remap_soon) {
 		space->remap_soon = !delay;
-		mod_delayed_work(system_dfl_wq, &space->remap_work, delay);
+		mod_delayed_work(hmmrt_wq, &space->remap_work, delay);
 	}
 	spin_unlock(&space->remap_lock);
 }
@@ -62,7 +62,7 @@ void hmmrt_remap_later(struct hmmrt_block *block)
 
 	spin_lock(&space->remap_lock);
 	if (remap_add(space, block))
-		queue_delayed_work(system_dfl_wq, &space->remap_work,
+		queue_delayed_work(hmmrt_wq, &space->remap_work,
 				   space->remap_delay);
 	spin_unlock(&space->remap_lock);
 }

@@ -120,11 +120,6 @@ static inline bool hmmrt_drop_vma_lock(struct vm_fault *vmf)
 #define mnt_idmap		user_namespace
 #endif
 
-/* Until 6.16, without a backport: it has another name. */
-#ifndef HMMRT_HAVE_SYSTEM_DFL_WQ
-#define system_dfl_wq		system_unbound_wq
-#endif
-
 /* Until 6.3, without a backport: no function counts the nodes of a list. */
 #ifndef HMMRT_HAVE_LIST_COUNT_NODES
 static inline size_t list_count_nodes(struct list_head *head)

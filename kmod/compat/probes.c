@@ -157,16 +157,6 @@ static int probe(struct user_namespace *idmap, struct dentry *dentry,
 }
 #endif
 
-#ifdef PROBE_SYSTEM_DFL_WQ
-static inline struct workqueue_struct *probe(void)
-{
-	return system_dfl_wq;
-}
-#endif
-#ifdef PROBE_NO_SYSTEM_DFL_WQ
-static char system_dfl_wq;
-#endif
-
 #ifdef PROBE_LIST_COUNT_NODES
 static inline size_t probe(struct list_head *head)
 {
