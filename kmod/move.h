@@ -102,6 +102,10 @@ int hmmrt_evict_extent(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 		       bool lose);
 void hmmrt_extent_cut(struct hmmrt_device *dev, const struct hmmrt_chunk *chunk);
 
+/* move_split.c */
+bool hmmrt_split_chunk(struct hmmrt_device *dev,
+		       const struct hmmrt_chunk *chunk);
+
 /* move_selftest.c */
 void __init hmmrt_selftest(void);
 

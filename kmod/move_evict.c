@@ -23,17 +23,15 @@
  * Lost       A page that the device cannot read back stays there, as with any
  *            other migration. When the device goes away the page cannot stay: a
  *            page without memory replaces it (mem_lost.c), and a touch raises
- *            SIGBUS. If part of a large page can be read, the large page
- *            migrates back and the unreadable part is poisoned, as after a
- *            memory error. Only where the kernel cannot poison does that part
- *            read as zeroes.
+ *            SIGBUS.
+ * Large      A large page becomes a large page of system memory. If there is
+ *            none, or if a part of it is lost, it is split first (move_split.c).
  * Memory     An eviction that frees no memory for a request (EVICT_ALL,
  *            EVICT_LOSE) allocates system memory before it locks any device
  *            page. No process is killed for it. Pages that get none stay. A
  *            device that goes away has its pages tried again, for a while: see
  *            hmmrt_evict_all().
  */
-#include <linux/highmem.h>
 #include <linux/jiffies.h>
 #include <linux/migrate.h>
 #include <linux/mm.h>
@@ -44,8 +42,6 @@
 #include "move.h"
 #include "trace.h"
 
-/* How many times to wait for other users of a page that must be split. */
-#define SPLIT_TRIES	50
 /* Chunks in a row that may turn out busy before hmmrt_evict_excess() ends. */
 #define EXCESS_FAILURES	64
 /* Failed reads before a page is lost, when its device goes away. */
@@ -83,15 +79,9 @@ struct hmmrt_eviction {
 	u16 entry[HMMRT_CHUNK_PAGES];		/* page to its entry */
 	struct page *pages[HMMRT_CHUNK_PAGES];	/* copy targets, or NULL */
 	struct list_head spare;		/* copy targets not used yet */
+	bool split;			/* the large page must be split */
 	/* Replaced, see mem_lost.c. */
 	DECLARE_BITMAP(gone, HMMRT_CHUNK_PAGES);
-	/*
-	 * Lost parts of a huge page, and the mapping and index that identify
-	 * the page after it was split.
-	 */
-	DECLARE_BITMAP(lost, HMMRT_CHUNK_PAGES);
-	const struct address_space *mapping;
-	pgoff_t index;
 	struct hmmrt_evictor evictor;
 };
 
@@ -138,9 +128,7 @@ static void evict_free_spare(struct hmmrt_eviction *evict)
 
 /*
  * Device pages are locked, so the allocator does not retry hard; pages
- * allocated beforehand are used first. A large folio cannot be split here,
- * because a split needs a mapping. It stays, and is tried again until a huge
- * page is available.
+ * allocated beforehand are used first.
  */
 static struct page *evict_alloc_page(struct hmmrt_eviction *evict, int node,
 				     bool huge)
@@ -169,8 +157,10 @@ static unsigned int evict_alloc(struct hmmrt_eviction *evict, int node)
 		index = hmmrt_page_index(page);
 		nr = compound ? HMMRT_CHUNK_PAGES : 1;
 		page = evict_alloc_page(evict, node, compound);
-		if (!page)
+		if (!page) {
+			evict->split = compound;
 			continue;
+		}
 		lock_page(page);
 		for (j = 0; j < nr; j++) {
 			evict->pages[index + j] = page + j;
@@ -195,19 +185,6 @@ static void evict_leave(struct hmmrt_eviction *evict, unsigned int index)
 	evict->dst[i] = 0;
 	unlock_page(page);
 	put_page(page);
-}
-
-/*
- * Fill a lost page, which nothing must read. Poisoning splits the huge page,
- * and the split replaces pages full of zeroes by the zero page, so do not use
- * zeroes if the page will be poisoned.
- */
-static void fill_lost(struct page *page)
-{
-	void *at = kmap_local_page(page);
-
-	memset(at, HMMRT_MAY_POISON ? 0xff : 0, PAGE_SIZE);
-	kunmap_local(at);
 }
 
 /* Count a failed read. Return whether it was the last one allowed. */
@@ -254,25 +231,15 @@ static void evict_lose_single(struct hmmrt_eviction *evict,
 	}
 }
 
-/* Handle lost parts of a huge page. The readable parts are kept. */
-static void evict_lose_huge(struct hmmrt_device *dev, struct hmmrt_eviction *evict,
+/* Only a large page that is lost as a whole stays one: others are split. */
+static void evict_lose_huge(struct hmmrt_eviction *evict,
 			    const unsigned long *lost)
 {
-	unsigned int i, n = bitmap_weight(lost, HMMRT_CHUNK_PAGES);
-
-	if (n == HMMRT_CHUNK_PAGES) {
-		if (evict_lose(evict, 0))
-			bitmap_fill(evict->gone, HMMRT_CHUNK_PAGES);
-		else
-			evict_leave(evict, 0);
-		return;
-	}
-	bitmap_copy(evict->lost, lost, HMMRT_CHUNK_PAGES);
-	for_each_set_bit(i, lost, HMMRT_CHUNK_PAGES)
-		fill_lost(evict->pages[i]);
-	pr_err_ratelimited("%s: %u pages of a large page could not be read, and %s\n",
-			   dev->name, n,
-			   HMMRT_MAY_POISON ? "are lost" : "read as zeroes");
+	evict->split = !bitmap_full(lost, HMMRT_CHUNK_PAGES);
+	if (!evict->split && evict_lose(evict, 0))
+		bitmap_fill(evict->gone, HMMRT_CHUNK_PAGES);
+	else
+		evict_leave(evict, 0);
 }
 
 /* Sort pages that could not be read into lost pages and pages that stay. */
@@ -299,8 +266,8 @@ static void evict_unreadable(struct hmmrt_device *dev,
 			evict_leave(evict, i);
 	if (!huge)
 		evict_lose_single(evict, lost);
-	else if (evict->pages[0] && !bitmap_empty(lost, HMMRT_CHUNK_PAGES))
-		evict_lose_huge(dev, evict, lost);
+	else if (evict->pages[0])
+		evict_lose_huge(evict, lost);
 }
 
 /* Copying the whole chunk failed: find the pages that cannot be read. */
@@ -352,89 +319,6 @@ static unsigned int evict_count_gone(const struct hmmrt_eviction *evict)
 	for_each_set_bit(i, evict->gone, HMMRT_CHUNK_PAGES)
 		n += !!(evict->src[evict->entry[i]] & MIGRATE_PFN_MIGRATE);
 	return n;
-}
-
-/*
- * Take a reference to the huge page that replaces a partly lost one, unless the
- * migration failed. Poisoning a part splits the page, and the split fails if
- * there is any further reference, so take only this one.
- */
-static void evict_hold_lost(struct hmmrt_eviction *evict)
-{
-	unsigned int i = find_first_bit(evict->lost, HMMRT_CHUNK_PAGES);
-	const struct folio *folio;
-
-	if (i == HMMRT_CHUNK_PAGES)
-		return;
-	if (!(evict->src[evict->entry[i]] & MIGRATE_PFN_MIGRATE)) {
-		bitmap_zero(evict->lost, HMMRT_CHUNK_PAGES);
-		return;
-	}
-	get_page(evict->pages[i]);
-	folio = page_folio(evict->pages[i]);
-	evict->mapping = folio->mapping;
-	evict->index = folio->index;
-}
-
-/*
- * Find another lost part of a huge page. Nothing has held it since the split,
- * so it may be free or reused by now.
- */
-static bool evict_find_lost(const struct hmmrt_eviction *evict, unsigned int i)
-{
-	struct page *page = evict->pages[i];
-	const struct folio *folio;
-
-	if (!get_page_unless_zero(page))
-		return false;
-	folio = page_folio(page);
-	if (folio->mapping == evict->mapping &&
-	    folio->index == evict->index + i)
-		return true;
-	put_page(page);
-	return false;
-}
-
-/* Make a touch of the page raise SIGBUS, if possible. Drops the reference. */
-static void poison_page(struct page *page)
-{
-#if HMMRT_MAY_POISON
-	memory_failure(page_to_pfn(page), MF_COUNT_INCREASED);
-#else
-	put_page(page);
-#endif
-}
-
-/* Wait for references, except this one and mappings, that prevent a split. */
-static void wait_for_others(struct page *page)
-{
-	unsigned int try;
-
-	for (try = 0; try < SPLIT_TRIES && hmmrt_huge_page_in_use(page); try++)
-		schedule_timeout_uninterruptible(HZ / 100);
-}
-
-static void evict_poison_lost(struct hmmrt_device *dev,
-			      const struct hmmrt_eviction *evict)
-{
-	bool split = false;
-	unsigned int i;
-
-	for_each_set_bit(i, evict->lost, HMMRT_CHUNK_PAGES) {
-		struct page *page = evict->pages[i];
-
-		if (split && !evict_find_lost(evict, i))
-			continue;
-		if (!split)
-			wait_for_others(page);
-		poison_page(page);
-		split = true;
-		if (HMMRT_MAY_POISON && PageCompound(page)) {
-			pr_err("%s: a lost page is in use, and holds nothing of value\n",
-			       dev->name);
-			break;
-		}
-	}
 }
 
 /* Allocate nothing between begin and end: reclaim unmaps pages too. */
@@ -528,6 +412,29 @@ static void evict_duplicates(struct hmmrt_device *dev,
 	}
 }
 
+/* Returns the number of lost pages. */
+static unsigned int evict_pages(struct hmmrt_device *dev,
+				struct hmmrt_chunk *chunk,
+				const unsigned long *pages,
+				struct hmmrt_eviction *evict, enum evict_mode mode)
+{
+	unsigned int gone;
+
+	memset(evict, 0, sizeof(*evict));
+	evict->entries = hmmrt_chunk_used(dev, chunk, pages, evict->src);
+	if (mode == EVICT_FOR_ALLOC)
+		INIT_LIST_HEAD(&evict->spare);
+	else
+		evict_prepare(evict, dev->numa_node);
+	evict_unmap(dev, evict, mode == EVICT_FOR_ALLOC);
+	evict_copy(dev, chunk, evict, mode);
+	migrate_device_pages(evict->src, evict->dst, evict->entries);
+	gone = evict_count_gone(evict);
+	migrate_device_finalize(evict->src, evict->dst, evict->entries);
+	evict_free_spare(evict);
+	return gone;
+}
+
 /* Best effort: locked pages stay. Returns the number of lost pages. */
 static unsigned int evict_chunk(struct hmmrt_device *dev,
 				struct hmmrt_chunk *chunk,
@@ -543,19 +450,9 @@ static unsigned int evict_chunk(struct hmmrt_device *dev,
 	}
 	evict_duplicates(dev, chunk, pages, mode == EVICT_FOR_ALLOC);
 	VM_WARN_ON_ONCE(mode == EVICT_FOR_ALLOC && !chunk->reserved);
-	evict->entries = hmmrt_chunk_used(dev, chunk, pages, evict->src);
-	if (mode == EVICT_FOR_ALLOC)
-		INIT_LIST_HEAD(&evict->spare);
-	else
-		evict_prepare(evict, dev->numa_node);
-	evict_unmap(dev, evict, mode == EVICT_FOR_ALLOC);
-	evict_copy(dev, chunk, evict, mode);
-	migrate_device_pages(evict->src, evict->dst, evict->entries);
-	gone = evict_count_gone(evict);
-	evict_hold_lost(evict);
-	migrate_device_finalize(evict->src, evict->dst, evict->entries);
-	evict_poison_lost(dev, evict);
-	evict_free_spare(evict);
+	gone = evict_pages(dev, chunk, pages, evict, mode);
+	if (evict->split && hmmrt_split_chunk(dev, chunk))
+		gone = evict_pages(dev, chunk, pages, evict, mode);
 	return gone;
 }
 
@@ -593,7 +490,6 @@ static void evict_whole_chunk(struct hmmrt_device *dev,
 		return;
 	if (lose)
 		prepare_to_lose(dev, chunk);
-	memset(evict, 0, sizeof(*evict));
 	gone = evict_chunk(dev, chunk, NULL, evict,
 			   lose ? EVICT_LOSE : EVICT_ALL);
 	if (lose)
@@ -645,7 +541,6 @@ struct hmmrt_chunk *hmmrt_evict_one(struct hmmrt_device *dev,
 		return chunk;
 	hmmrt_episode_begin(&episode, HMMRT_PHASE_ALLOCATE);
 	episode.apart = true;
-	memset(evict, 0, sizeof(*evict));
 	evict_chunk(dev, chunk, pages, evict, EVICT_FOR_ALLOC);
 	gone = bitmap_weight(pages, HMMRT_CHUNK_PAGES) -
 	       hmmrt_chunk_used(dev, chunk, pages, evict->src);

@@ -177,18 +177,4 @@ hmmrt_make_device_exclusive(struct mm_struct *mm, unsigned long start,
 #endif
 }
 
-/*
- * 1 if a page can be poisoned. Until 6.2, after any page was poisoned, the core
- * checks the struct pages of removed device memory for poison. With
- * CONFIG_DEBUG_VM, those struct pages contain a debug pattern by then. The
- * release that fixed this also added the pfn argument of
- * num_poisoned_pages_sub().
- */
-#if defined(CONFIG_MEMORY_FAILURE) && \
-	(defined(HMMRT_HAVE_POISON_BY_PFN) || !defined(CONFIG_DEBUG_VM))
-#define HMMRT_MAY_POISON 1
-#else
-#define HMMRT_MAY_POISON 0
-#endif
-
 #endif /* _HMMRT_COMPAT_H */

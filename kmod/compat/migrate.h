@@ -53,21 +53,6 @@ static inline void hmmrt_huge_page_init(struct page *page,
 }
 
 /*
- * Return true if the page has references other than those of page tables and
- * one of the caller.
- */
-static inline bool hmmrt_huge_page_in_use(struct page *page)
-{
-#ifdef HMMRT_HAVE_DEVICE_THP
-	struct folio *folio = page_folio(page);
-
-	return folio_ref_count(folio) > folio_mapcount(folio) + 1;
-#else
-	return false;
-#endif
-}
-
-/*
  * Allocate a huge page on @node, or for a mapping if @node is NUMA_NO_NODE, or
  * anywhere if @vma is NULL too. Returns NULL if there is no memory, or if the
  * kernel does not support large folios of device memory.

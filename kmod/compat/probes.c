@@ -180,19 +180,6 @@ static inline int probe(struct mm_struct *mm, struct page **pages)
 }
 #endif
 
-#ifdef PROBE_POISON_BY_PFN
-static inline void probe(unsigned long pfn)
-{
-	num_poisoned_pages_sub(pfn, 1);
-}
-#endif
-#ifdef PROBE_NO_POISON_BY_PFN
-static inline void probe(unsigned long pfn)
-{
-	num_poisoned_pages_sub(1);
-}
-#endif
-
 #ifdef PROBE_SOFTLEAF
 static inline bool probe(pte_t pte)
 {

@@ -172,6 +172,25 @@ static int faulty_copy_to_device(struct hmmrt_device *dev, u64 offset,
 /* Delay of the next copy to the host, in ms, before it fails; 0 for none. */
 static atomic_t slow_copy;
 
+/* Index of an unreadable page in each chunk, + 1; 0 for none. */
+static unsigned int bad_page;
+
+static int bad_page_set(unsigned long page)
+{
+	if (page > HMMRT_CHUNK_PAGES)
+		return -EINVAL;
+	WRITE_ONCE(bad_page, page);
+	return 0;
+}
+
+static bool has_bad_page(u64 offset, unsigned int npages)
+{
+	unsigned int first = (offset >> PAGE_SHIFT) % HMMRT_CHUNK_PAGES;
+	unsigned int bad = READ_ONCE(bad_page);
+
+	return bad > first && bad <= first + npages;
+}
+
 static int faulty_copy_to_host(struct hmmrt_device *dev, struct page **dst,
 			       u64 offset, unsigned int npages)
 {
@@ -183,7 +202,8 @@ static int faulty_copy_to_host(struct hmmrt_device *dev, struct page **dst,
 		msleep(msecs);
 		return -EIO;
 	}
-	if (faulty->hollow || op_fails(HMMRT_FAULTY_COPY_TO_HOST))
+	if (faulty->hollow || op_fails(HMMRT_FAULTY_COPY_TO_HOST) ||
+	    has_bad_page(offset, npages))
 		return -EIO;
 	return soft_copy_to_host(dev, dst, offset, npages);
 }
@@ -453,6 +473,8 @@ static long control_ioctl(struct file *file, unsigned int cmd,
 		return hold_set(arg);
 	case HMMRT_FAULTY_IOC_WORKER:
 		return worker_set(arg);
+	case HMMRT_FAULTY_IOC_BAD_PAGE:
+		return bad_page_set(arg);
 	default:
 		return -ENOTTY;
 	}

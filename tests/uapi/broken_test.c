@@ -760,6 +760,106 @@ TEST_F(broken, huge_page_lost_with_its_device_is_sigbus)
 	EXPECT_EQ(0, value);
 }
 
+/* Also where only a child has the page, which no file of the manager knows. */
+TEST_F(broken, huge_page_lost_in_part_is_sigbus_there_only)
+{
+	struct faulty_env *env = &self->env;
+	char *buf = huge_on(env), *of_child = huge_on(env);
+	long poisoned = meminfo("HardwareCorrupted:");
+	const size_t lost = 7 * PAGE_BYTES;
+	int status = -1, ends[2];
+	uint64_t value = 0;
+	pid_t pid;
+	char c;
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_NE(NULL, of_child);
+	ASSERT_EQ(0, pipe(ends));
+	pid = fork();
+	if (!pid) {
+		close(ends[1]);
+		_exit(read(ends[0], &c, 1) != 0 ||
+		      pages_check(of_child, lost, env->first) != -1 ||
+		      cpu_read(of_child + lost, &value) != SIGBUS ||
+		      pages_check(of_child + lost + PAGE_BYTES,
+				  BLOCK_BYTES - lost - PAGE_BYTES,
+				  env->first + 8) != -1);
+	}
+	ASSERT_EQ(0, munmap(of_child, BLOCK_BYTES));
+	ASSERT_EQ(0, faulty_bad_page(env->control, 8));
+	ASSERT_EQ(0, faulty_devices(env->control, 0));
+	close(ends[1]);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	close(ends[0]);
+	EXPECT_EQ(SIGBUS, cpu_read(buf + lost, &value));
+	EXPECT_EQ(-1, pages_check(buf, lost, env->first));
+	EXPECT_EQ(-1, pages_check(buf + lost + PAGE_BYTES,
+				  BLOCK_BYTES - lost - PAGE_BYTES,
+				  env->first + 8));
+	/* No memory of the machine is taken for defective. */
+	EXPECT_EQ(poisoned, meminfo("HardwareCorrupted:"));
+}
+
+/*
+ * hugetlb takes all huge pages of the machine. What is left is memory of which
+ * every other page is in use, and stays where it is.
+ */
+#define SINGLES	(64UL << 20)
+
+static void huge_pages_take(void)
+{
+	char *singles = arena_anon(SINGLES);
+	size_t at;
+
+	pages_fill(singles, SINGLES, 1);
+	mlock(singles, SINGLES);
+	write_text("/proc/sys/vm/compact_unevictable_allowed", "0");
+	write_text("/proc/sys/vm/nr_hugepages", "1000000");
+	for (at = 0; at < SINGLES; at += 2 * PAGE_BYTES)
+		madvise(singles + at, PAGE_BYTES, MADV_DONTNEED_LOCKED);
+}
+
+static void huge_pages_give_back(void)
+{
+	write_text("/proc/sys/vm/nr_hugepages", "0");
+	write_text("/proc/sys/vm/compact_unevictable_allowed", "1");
+}
+
+TEST_F(broken, huge_pages_leave_without_huge_pages_in_system_memory)
+{
+	struct faulty_env *env = &self->env;
+	char *bufs[4], c;
+	unsigned int i;
+	int ends[2];
+	pid_t pid;
+
+	for (i = 0; i < 4; i++) {
+		bufs[i] = huge_on(env);
+		ASSERT_NE(NULL, bufs[i]);
+	}
+	ASSERT_EQ(0, pipe(ends));
+	/* The removal cannot be killed. */
+	pid = fork();
+	if (!pid) {
+		close(ends[1]);
+		_exit(read(ends[0], &c, 1) != 0 ||
+		      faulty_devices(env->control, 0) != 0);
+	}
+	ASSERT_LT(0, pid);
+	huge_pages_take();
+	close(ends[1]);
+	for (i = 0; i < 3000 && !waitpid(pid, NULL, WNOHANG); i++)
+		usleep(10000);
+	huge_pages_give_back();
+	EXPECT_LT(i, 3000);
+	if (i == 3000)
+		waitpid(pid, NULL, 0);
+	close(ends[0]);
+	for (i = 0; i < 4; i++)
+		EXPECT_EQ(-1, pages_check(bufs[i], BLOCK_BYTES, env->first));
+}
+
 /*
  * An AccessedBy device gets its entries later if it could not take them at
  * first.

@@ -85,6 +85,12 @@ enum hmmrt_faulty_op {
 #define HMMRT_FAULTY_IOC_WORKER		_IO('h', 0xe7)
 
 /*
+ * Let a page of each 2 MiB of device memory be unreadable: copies to the host
+ * that include it fail. The argument is its index + 1; 0: none (default).
+ */
+#define HMMRT_FAULTY_IOC_BAD_PAGE	_IO('h', 0xe8)
+
+/*
  * Bind the device of this file to the calling process: EBUSY if it is bound to
  * it, or the file to any, already. Without that other calls fail with ENODEV. No
  * argument. /dev/hmmrt-sample has this call too.

@@ -96,6 +96,11 @@ int faulty_hollow(int control, unsigned long mib)
 	return ioctl(control, HMMRT_FAULTY_IOC_HOLLOW, mib) ? -errno : 0;
 }
 
+int faulty_bad_page(int control, unsigned long page)
+{
+	return ioctl(control, HMMRT_FAULTY_IOC_BAD_PAGE, page) ? -errno : 0;
+}
+
 int faulty_slow_copy(int control, unsigned long msecs)
 {
 	int left = ioctl(control, HMMRT_FAULTY_IOC_SLOW, msecs);

@@ -46,6 +46,9 @@ int faulty_invalidations(int control, unsigned long number);
  */
 int faulty_hollow(int control, unsigned long mib);
 
+/* Makes a page of each 2 MiB unreadable, by its index + 1; 0: none. */
+int faulty_bad_page(int control, unsigned long page);
+
 /*
  * The next copy to the host takes @msecs and then fails; 0 changes nothing.
  * Returns the previous setting, which is 0 once that copy has begun.
