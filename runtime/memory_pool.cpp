@@ -139,6 +139,13 @@ void memory_pool::give_back(kept_list&& gone, std::shared_ptr<event_point> after
     kept_.splice(kept_.end(), gone);
 }
 
+void memory_pool::take_over(std::size_t bytes) noexcept {
+    const std::lock_guard lock(lock_);
+    used_ += bytes;
+    reserved_ += bytes;
+    reserved_high_ = std::max(reserved_high_, reserved_);
+}
+
 void memory_pool::release_unused(std::size_t keep) {
     for (auto at = kept_.begin(); at != kept_.end() && reserved_ > keep;) {
         if (at->after && !is_over(*at->after)) {

@@ -59,6 +59,8 @@ class memory_pool : public std::enable_shared_from_this<memory_pool> {
     /// Throws failure.
     allocation allocate(std::size_t bytes, device& where, const stream* in);
     void give_back(kept_list&& gone, std::shared_ptr<event_point> after) noexcept;
+    /// Counts memory that did not come from the pool as if it had. give_back() is next.
+    void take_over(std::size_t bytes) noexcept;
 
     /// Unmaps unused memory until the pool has at most @keep bytes.
     void trim(std::size_t keep);

@@ -33,20 +33,32 @@ void* allocate(std::size_t bytes, const hmmMemPool_t* pool, hmmStream_t stream) 
     return from->allocate(bytes, where.get_device(), where.get()).memory();
 }
 
+/// Returns the pool that gets freed memory: that of hmmMalloc() goes to the default pool of its
+/// device.
+std::shared_ptr<memory_pool> pool_for(const allocation& freed) {
+    if (freed.pool) return freed.pool;
+    return pools().find(pools().default_of(process::get().device_at(freed.device)));
+}
+
 /// Frees memory; it can be reused when the work that is queued in the stream
 /// now is done.
 void free_in(void* memory, hmmStream_t stream) {
     managed_memory& all = process::get().managed();
-    const auto of_pool = [](const allocation& each) { return each.pool != nullptr; };
-    const char* const wrong = "no memory of hmmMallocAsync(), or freed already";
+    const auto of_device = [](const allocation& each) { return each.kind == memory_kind::device; };
+    const char* const wrong = "no memory of hmmMalloc() or hmmMallocAsync(), or freed already";
     stream_user where(stream);
+    if (memory == nullptr) return;
     const auto found = all.find(memory);
-    require(found && found->memory() == memory && of_pool(*found), wrong);
+    require(found && found->memory() == memory && found->kind != memory_kind::host, wrong);
+    if (!of_device(*found))
+        throw failure(hmmErrorNotSupported, "managed memory is not freed in the order of streams");
+    const auto pool = pool_for(*found);
     kept_list gone = returned_memory(*found);
     event end(where.get_device(), hmmEventDisableTiming);
     where.submit([&](device& target, hmmrt::stream* in) { target.record(end, in); });
-    require(all.forget(memory, of_pool).has_value(), wrong);
-    found->pool->give_back(std::move(gone), end.point());
+    require(all.forget(memory, of_device).has_value(), wrong);
+    if (!found->pool) pool->take_over(found->bytes);
+    pool->give_back(std::move(gone), end.point());
 }
 
 void check_props(const hmmMemPoolProps* props) {

@@ -139,10 +139,11 @@ HMM_API hmmError_t hmmMallocAsync(void** memory, size_t bytes, hmmStream_t strea
 HMM_API hmmError_t hmmMallocFromPoolAsync(void** memory, size_t bytes, hmmMemPool_t pool,
                                           hmmStream_t stream);
 /*
- * Returns memory of hmmMallocAsync() or hmmMallocFromPoolAsync() to its pool
- * when all work queued before in @stream is done. hmmErrorInvalidValue for
- * other memory. If the call fails, the caller still owns the memory. hmmFree()
- * accepts this memory too.
+ * Returns memory of a pool to it when all work queued before in @stream is done.
+ * Memory of hmmMalloc() goes to the default pool of its device.
+ * hmmErrorNotSupported for managed memory, hmmErrorInvalidValue for other
+ * memory. NULL is ignored. If the call fails, the caller still owns the memory.
+ * hmmFree() accepts memory of pools too.
  */
 HMM_API hmmError_t hmmFreeAsync(void* memory, hmmStream_t stream);
 

@@ -56,9 +56,6 @@ cudaError_t cudaMallocAsync(void** devPtr, size_t size, cudaStream_t hStream) {
 }
 
 cudaError_t cudaFreeAsync(void* devPtr, cudaStream_t hStream) {
-    // NULL is freed by any stream that exists
-    unsigned int flags = 0;
-    if (devPtr == nullptr) return forward(hmmStreamGetFlags(stream_of(hStream), &flags));
     return forward(hmmFreeAsync(devPtr, stream_of(hStream)));
 }
 

@@ -165,11 +165,23 @@ const call memory_calls[] = {
          size_t pitch;
          return cudaMallocPitch(&p, &pitch, 0, 0);
      }},
+};
+
+const call pool_calls[] = {
     {"malloc_async_without_a_place", cudaErrorInvalidValue,
      [] { return cudaMallocAsync(static_cast<void**>(nullptr), 4, nullptr); }},
     {"free_async_of_null", cudaSuccess, [] { return cudaFreeAsync(nullptr, nullptr); }},
     {"free_async_of_host_memory", cudaErrorInvalidValue,
      [] { return cudaFreeAsync(host_memory, nullptr); }},
+    {"free_async_of_device_memory", cudaSuccess,
+     [] { return cudaFreeAsync(on_device(), nullptr); }},
+    {"free_async_of_a_part_of_device_memory", cudaErrorInvalidValue,
+     [] { return cudaFreeAsync(on_device() + 64, nullptr); }},
+    {"free_async_of_managed_memory", cudaErrorNotSupported,
+     [] { return cudaFreeAsync(managed<int>(1024), nullptr); }},
+};
+
+const call memory_queries[] = {
     {"memory_info_without_a_place", cudaSuccess, [] { return cudaMemGetInfo(nullptr, nullptr); }},
     {"attributes_of_host_memory", cudaSuccess,
      [] {
@@ -488,7 +500,8 @@ int main(int count, char** arguments) {
             if (strcmp(arguments[1], each.name) == 0) return fail(each);
         return 1;
     }
-    check_calls(memory_calls), check_calls(copy_calls), check_calls(device_calls);
+    check_calls(memory_calls), check_calls(pool_calls), check_calls(memory_queries);
+    check_calls(copy_calls), check_calls(device_calls);
     check_calls(placement_calls), check_calls(stream_calls), check_calls(launch_calls);
     check_failures(arguments[0]);
     return end_checks();

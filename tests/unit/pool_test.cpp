@@ -267,12 +267,44 @@ TEST_F(Pool, WrongArgumentsAreErrors) {
     EXPECT_EQ(hmmMemPoolGetAttribute(pool_, static_cast<hmmMemPoolAttr>(0), &big),
               hmmErrorInvalidValue);
     EXPECT_EQ(hmmFreeAsync(memory().data(), nullptr), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmFreeAsync(nullptr, nullptr), hmmSuccess);
     char* const memory = allocate(page);
     EXPECT_EQ(hmmFreeAsync(memory, reinterpret_cast<hmmStream_t>(~0ul)),
               hmmErrorInvalidResourceHandle);
     EXPECT_EQ(used(), page) << "it stays the caller's";
     free(memory);
     EXPECT_EQ(hmmFreeAsync(memory, nullptr), hmmErrorInvalidValue);
+}
+
+TEST_F(Pool, OfADeviceByDefaultTakesItsOtherMemoryBack) {
+    const hmmMemPool_t made = pool_;
+    ASSERT_EQ(hmmDeviceGetDefaultMemPool(&pool_, 0), hmmSuccess);
+    char *small = nullptr, *large = nullptr;
+    ASSERT_EQ(hmmMalloc(&small, 256), hmmSuccess);
+    ASSERT_EQ(hmmMalloc(&large, 40 * page), hmmSuccess);
+    EXPECT_EQ(hmmFreeAsync(large + page, nullptr), hmmErrorInvalidValue);
+    close(hmm::default_stream);
+    free(small);
+    free(large);
+    EXPECT_EQ(hmmMemPoolTrimTo(pool_, 0), hmmSuccess);
+    EXPECT_EQ(reserved(), 40 * page + 256) << "work that was queued before may use it";
+    EXPECT_EQ(used(), 0u);
+    EXPECT_EQ(hmmFreeAsync(large, nullptr), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmFree(large), hmmErrorInvalidValue);
+    open();
+    hmm::synchronize();
+    EXPECT_EQ(reserved(), 0u);
+    pool_ = made;
+}
+
+TEST_F(Pool, TakesNoMemoryOfOtherKinds) {
+    void* memory = nullptr;
+    ASSERT_EQ(hmmMallocManaged(&memory, page, hmmMemAttachGlobal), hmmSuccess);
+    EXPECT_EQ(hmmFreeAsync(memory, nullptr), hmmErrorNotSupported);
+    EXPECT_EQ(hmmFree(memory), hmmSuccess);
+    ASSERT_EQ(hmmMallocHost(&memory, page), hmmSuccess);
+    EXPECT_EQ(hmmFreeAsync(memory, nullptr), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmFreeHost(memory), hmmSuccess);
 }
 
 TEST_F(Pool, OfADeviceThatFailedTakesMemoryBackAfterAReset) {
