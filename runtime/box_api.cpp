@@ -41,9 +41,15 @@ copy_side check_box(const box_memory& memory, const box_size& size) {
     return {memory.begin, bytes};
 }
 
-void check_pitch(std::size_t pitch, std::size_t width) {
-    if (pitch < width)
-        throw failure(hmmErrorInvalidPitchValue, hmmGetErrorString(hmmErrorInvalidPitchValue));
+bool is_row(const box_size& size) {
+    return size.height == 1 && size.depth == 1;
+}
+
+/// A single row needs no pitch.
+void check_pitch(std::size_t pitch, const box_size& size) {
+    if (pitch >= size.width || (is_row(size) && pitch == 0)) return;
+    require(!is_row(size), "the row is longer than the pitch");
+    throw failure(hmmErrorInvalidPitchValue, hmmGetErrorString(hmmErrorInvalidPitchValue));
 }
 
 box_memory rows_at(const void* memory, std::size_t pitch) {
@@ -58,9 +64,9 @@ std::size_t bytes_of(const box_size& size) {
 /// caller waits for the stream.
 void copy_box(const box_memory& to, const box_memory& from, const box_size& size,
               hmmMemcpyKind kind, stream_user& where, bool waits) {
-    check_pitch(to.pitch, size.width);
-    check_pitch(from.pitch, size.width);
     if (size.empty()) return;
+    check_pitch(to.pitch, size);
+    check_pitch(from.pitch, size);
     const copy_side to_side = check_box(to, size), from_side = check_box(from, size);
     const std::size_t bytes = bytes_of(size);
     copy_start start;
@@ -70,8 +76,8 @@ void copy_box(const box_memory& to, const box_memory& from, const box_size& size
 }
 
 void fill_box(const box_memory& to, int value, const box_size& size, stream_user& where) {
-    check_pitch(to.pitch, size.width);
     if (size.empty()) return;
+    if (!is_row(size)) check_pitch(to.pitch, size);
     check_box(to, size);
     launch_copy(where, copy_closure::items(bytes_of(size)), box_closure::run,
                 box_closure::fill(to, value, size), false);

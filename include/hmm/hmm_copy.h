@@ -36,7 +36,8 @@ HMM_API hmmError_t hmmMallocPitch(void** memory, size_t* pitch, size_t width, si
  * Queues a copy of @height rows of @width bytes, as hmmMemcpyAsync() does. Rows
  * start @toPitch and @fromPitch bytes apart. hmmErrorInvalidPitchValue for a
  * pitch below @width; hmmErrorInvalidValue for rows that exceed the address
- * space. If @width or @height is 0, the call has no effect.
+ * space. The pitch of a single row may be 0; others below @width are
+ * hmmErrorInvalidValue. If @width or @height is 0, the call has no effect.
  */
 HMM_API hmmError_t hmmMemcpy2DAsync(void* to, size_t toPitch, const void* from, size_t fromPitch,
                                     size_t width, size_t height, hmmMemcpyKind kind,
@@ -49,7 +50,7 @@ HMM_API hmmError_t hmmMemcpy2D(void* to, size_t toPitch, const void* from, size_
                                size_t width, size_t height, hmmMemcpyKind kind);
 /*
  * Queues a fill of the rows with the low byte of @value. The padding between
- * rows keeps its content.
+ * rows keeps its content. The pitch of a single row may have any value.
  */
 HMM_API hmmError_t hmmMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height,
                                     hmmStream_t stream HMM_DEFAULT(nullptr));

@@ -216,6 +216,14 @@ const call copy_calls[] = {
      [] { return cudaMemcpy2D(on_device(), 4, host_memory, 8, 8, 2, cudaMemcpyDefault); }},
     {"set_rows_wider_than_their_pitch", cudaErrorInvalidValue,
      [] { return cudaMemset2D(on_device(), 4, 0, 8, 2); }},
+    {"copy_one_row_without_a_pitch", cudaSuccess,
+     [] { return cudaMemcpy2D(on_device(), 0, host_memory, 0, 8, 1, cudaMemcpyDefault); }},
+    {"copy_one_row_wider_than_its_pitch", cudaErrorInvalidValue,
+     [] { return cudaMemcpy2D(on_device(), 4, host_memory, 8, 8, 1, cudaMemcpyDefault); }},
+    {"copy_no_rows_wider_than_their_pitch", cudaSuccess,
+     [] { return cudaMemcpy2D(on_device(), 4, host_memory, 8, 8, 0, cudaMemcpyDefault); }},
+    {"set_one_row_wider_than_its_pitch", cudaSuccess,
+     [] { return cudaMemset2D(on_device(), 4, 0, 8, 1); }},
     {"copy_to_a_symbol", cudaSuccess,
      [] {
          int v = 1;

@@ -81,7 +81,23 @@ TEST_F(Rows, ThatCannotBeAreErrorsAndNothingIsCopied) {
     EXPECT_EQ(hmmMemset2D(to_.data(), width - 1, 0, width, height), hmmErrorInvalidPitchValue);
     EXPECT_EQ(copy(pitch, pitch, width, 0), hmmSuccess) << "no row";
     EXPECT_EQ(copy(0, 0, 0, height), hmmSuccess) << "rows of nothing";
+    EXPECT_EQ(copy(0, width - 1, width, 0), hmmSuccess) << "no row that could be wrong";
+    EXPECT_EQ(hmmMemset2D(to_.data(), 0, 0, width, 0), hmmSuccess);
+    EXPECT_EQ(copy(width - 1, pitch, width, 1), hmmErrorInvalidValue);
+    EXPECT_EQ(copy(pitch, 1, width, 1), hmmErrorInvalidValue);
     EXPECT_EQ(to_, before);
+}
+
+TEST_F(Rows, NeedAPitchIfThereAreSeveral) {
+    EXPECT_EQ(copy(0, 0, width, 1), hmmSuccess);
+    EXPECT_TRUE(std::equal(&to_[0], &to_[width], &from_[0]));
+    EXPECT_EQ(to_[width], 1);
+    EXPECT_EQ(copy(0, pitch, width, 2), hmmErrorInvalidPitchValue);
+    EXPECT_EQ(hmmMemset2D(to_.data(), 0, 4, width, 1), hmmSuccess);
+    EXPECT_EQ(hmmMemset2D(to_.data(), width - 1, 5, width, 1), hmmSuccess);
+    EXPECT_EQ(to_[width - 1], 5);
+    EXPECT_EQ(to_[width], 1);
+    EXPECT_EQ(hmmMemset2D(to_.data(), 0, 6, width, 2), hmmErrorInvalidPitchValue);
 }
 
 class Boxes : public MemoryOverFakes {
@@ -123,6 +139,21 @@ TEST_F(Boxes, AreFilled) {
         const std::size_t x = i % wide, y = i / wide % high, z = i / wide / high;
         ASSERT_EQ(to_[i], x >= 1 && x < 3 && y < 3 && z < 2 ? 9 : 1) << i;
     }
+}
+
+TEST_F(Boxes, NeedAPitchIfTheyHaveSeveralRows) {
+    hmmMemcpy3DParms made = params();
+    made.srcPtr.pitch = 0;
+    made.srcPos = {};
+    EXPECT_EQ(hmmMemcpy3D(&made), hmmErrorInvalidPitchValue);
+    made.extent = make_hmmExtent(10, 1, 2);
+    EXPECT_EQ(hmmMemcpy3D(&made), hmmErrorInvalidPitchValue);
+    made.extent.depth = 1;
+    EXPECT_EQ(hmmMemcpy3D(&made), hmmSuccess);
+    EXPECT_TRUE(std::equal(&from_[0], &from_[10], &to_[index(4, 1, 2)]));
+    EXPECT_EQ(hmmMemset3D(make_hmmPitchedPtr(to_.data(), 0, 0, 1), 2, make_hmmExtent(10, 1, 1)),
+              hmmSuccess);
+    EXPECT_EQ(to_[9], 2);
 }
 
 TEST_F(Boxes, ThatCannotBeAreErrors) {
