@@ -111,17 +111,21 @@ void free_host(void* memory) {
     if (failed) std::rethrow_exception(failed);
 }
 
-/// Checks a range: an allocation of the library, or any memory if @bytes is
-/// given.
+/// Checks a range: an allocation of the library or a managed variable, or any
+/// memory if @bytes is given.
 void check_attached(const void* ptr, std::size_t bytes) {
-    const auto given = process::get().managed().find(ptr);
     if (bytes > 0) {
         const page_range pages = pages_around(ptr, bytes);
         require(sys::is_mapped(pages.addr, pages.len), "part of the range is not mapped");
         return;
     }
-    require(given && given->kind == memory_kind::managed && given->memory() == ptr,
-            "0 bytes, and no memory of hmmMallocManaged() starts at this address");
+    const auto at = reinterpret_cast<std::uint64_t>(ptr);
+    const auto variable = process::get().variables().find(ptr);
+    if (variable && variable->managed && variable->begin == at) return;
+    const auto given = process::get().managed().find(ptr);
+    require(given && given->kind == memory_kind::managed && given->begin == at,
+            "0 bytes, and no memory of hmmMallocManaged() and no managed variable starts at this "
+            "address");
 }
 
 } // namespace

@@ -54,9 +54,9 @@ HMM_API hmmError_t hmmFreeHost(void* memory);
  * Declares that all devices, the CPU, or only @stream will use the memory,
  * starting with work that is queued in @stream after this call. The call checks
  * its arguments and has no other effect: the CPU and all devices may use all
- * memory at any time. @ptr: a pointer from hmmMallocManaged(), with @bytes 0;
- * or the start of any range. hmmErrorInvalidValue for unknown @flags, and for
- * hmmMemAttachSingle with the legacy default stream.
+ * memory at any time. @ptr: a pointer from hmmMallocManaged() or a managed
+ * variable, with @bytes 0; or the start of any range. hmmErrorInvalidValue for
+ * unknown @flags, and for hmmMemAttachSingle with the legacy default stream.
  */
 HMM_API hmmError_t hmmStreamAttachMemAsync(hmmStream_t stream, void* ptr,
                                            size_t bytes HMM_DEFAULT(0),

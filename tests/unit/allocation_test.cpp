@@ -136,6 +136,12 @@ TEST_F(Allocation, IsAttachedWithoutAnyEffectIfTheArgumentsAreRight) {
     EXPECT_EQ(hmmStreamAttachMemAsync(in.get(), managed + page), hmmErrorInvalidValue);
     EXPECT_EQ(hmmStreamAttachMemAsync(in.get(), memory().data()), hmmErrorInvalidValue);
     EXPECT_EQ(hmmStreamAttachMemAsync(in.get(), memory().data(), 1), hmmSuccess);
+    static int variable[2], of_devices;
+    ASSERT_EQ(hmmRegisterVariable(variable, sizeof(variable), 1), hmmSuccess);
+    ASSERT_EQ(hmmRegisterVariable(&of_devices, sizeof(of_devices), 0), hmmSuccess);
+    EXPECT_EQ(hmmStreamAttachMemAsync(in.get(), variable), hmmSuccess);
+    EXPECT_EQ(hmmStreamAttachMemAsync(in.get(), &variable[1]), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmStreamAttachMemAsync(in.get(), &of_devices), hmmErrorInvalidValue);
     EXPECT_EQ(hmmMallocManaged(&managed, page, hmmMemAttachSingle), hmmErrorInvalidValue);
     EXPECT_EQ(hmmFree(managed), hmmSuccess);
 }
