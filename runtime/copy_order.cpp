@@ -18,8 +18,8 @@ struct known_part {
 known_part find_part(std::uint64_t address) {
     process& program = process::get();
     const void* const ptr = reinterpret_cast<const void*>(address);
-    if (const std::uint64_t end = program.registered().end_of(ptr); end != 0)
-        return {copy_memory::pinned, end};
+    if (const auto ends = program.registered().ends_of(ptr))
+        return {copy_memory::pinned, ends->second};
     if (const auto given = program.managed().find(ptr))
         return {given->kind == memory_kind::host ? copy_memory::pinned : copy_memory::of_device,
                 given->begin + given->bytes};

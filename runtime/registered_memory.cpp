@@ -161,9 +161,11 @@ std::optional<int> registered_memory::device_of(const void* ptr) const {
     return found ? std::optional(found->second.device) : std::nullopt;
 }
 
-std::uint64_t registered_memory::end_of(const void* ptr) const {
+std::optional<std::pair<std::uint64_t, std::uint64_t>>
+registered_memory::ends_of(const void* ptr) const {
     const auto found = find(ptr);
-    return found ? found->first + found->second.bytes : 0;
+    if (!found) return std::nullopt;
+    return std::pair(found->first, found->first + found->second.bytes);
 }
 
 } // namespace hmmrt

@@ -20,6 +20,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 namespace hmmrt {
 
@@ -39,8 +40,8 @@ class registered_memory {
     std::optional<unsigned> flags_of(const void* ptr) const;
     /// The current device of the registering thread.
     std::optional<int> device_of(const void* ptr) const;
-    /// The end of the registration that contains the address; 0 if none does.
-    std::uint64_t end_of(const void* ptr) const;
+    /// Begin and end of the registration that contains the address.
+    std::optional<std::pair<std::uint64_t, std::uint64_t>> ends_of(const void* ptr) const;
 
   private:
     struct registration {

@@ -125,6 +125,8 @@ address_range address_range_of(hmmDeviceptr ptr) {
     const void* const address = reinterpret_cast<const void*>(ptr);
     if (const auto variable = process::get().variables().find(address))
         return {variable->begin, variable->bytes};
+    if (const auto ends = process::get().registered().ends_of(address))
+        return {ends->first, ends->second - ends->first};
     const auto given = process::get().managed().find(address);
     if (!given) throw failure(hmmErrorSymbolNotFound, "nothing is mapped or allocated there");
     return {given->begin, given->bytes};

@@ -214,7 +214,8 @@ HMM_API hmmError_t hmmMemGetAccess(unsigned long long* flags, const hmmMemLocati
 /*
  * Gets start and size of the mapping at @ptr, without parts that were unmapped
  * since; or of the memory that hmmMalloc() or one of its relatives allocated
- * there, rounded up as they do. @base or @size may be NULL. hmmErrorSymbolNotFound for
+ * there, rounded up as they do; or of registered memory, which that of
+ * hmmHostAlloc() is too. @base or @size may be NULL. hmmErrorSymbolNotFound for
  * other addresses.
  */
 HMM_API hmmError_t hmmMemGetAddressRange(hmmDeviceptr* base, size_t* size, hmmDeviceptr ptr);

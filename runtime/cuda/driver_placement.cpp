@@ -20,7 +20,6 @@ CUresult find(pointer_facts& facts, CUdeviceptr ptr) {
     facts = {};
     const CUresult result =
         driver_call([&] { return hmmPointerGetAttributes(&facts.attributes, pointer_of(ptr)); });
-    // Registered memory of the program has no range.
     static_cast<void>(cuMemGetAddressRange(&facts.start, &facts.bytes, ptr));
     return result;
 }

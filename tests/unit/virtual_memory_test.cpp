@@ -434,6 +434,14 @@ TEST_F(VirtualMemory, AddressRangesAreThoseOfMappingsAndAllocations) {
     EXPECT_EQ(size, 2 * page);
     EXPECT_EQ(hmmFree(memory), hmmSuccess);
     EXPECT_EQ(hmmMemGetAddressRange(&base, &size, address()), hmmErrorSymbolNotFound);
+    std::vector<char> program(100);
+    const auto start = reinterpret_cast<hmmDeviceptr>(program.data());
+    ASSERT_EQ(hmmHostRegister(program.data(), program.size(), 0), hmmSuccess);
+    EXPECT_EQ(hmmMemGetAddressRange(&base, &size, start + 99), hmmSuccess);
+    EXPECT_EQ(base, start);
+    EXPECT_EQ(size, 100U);
+    EXPECT_EQ(hmmMemGetAddressRange(&base, &size, start + 100), hmmErrorSymbolNotFound);
+    EXPECT_EQ(hmmHostUnregister(program.data()), hmmSuccess);
 }
 
 TEST_F(VirtualMemory, AMappingThatFailsLeavesTheRangeReserved) {
