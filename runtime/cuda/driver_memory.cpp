@@ -63,16 +63,22 @@ template <class Copy>
 CUresult copy_rows(const CUDA_MEMCPY2D* params, Copy copy) {
     if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
     const CUDA_MEMCPY2D& of = *params;
-    rows to = {nullptr, of.dstPitch, of.dstXInBytes}, from = {nullptr, of.srcPitch, of.srcXInBytes};
+    // without a pitch there is nothing between the rows
+    const auto rows_from = [&](size_t pitch, size_t left) {
+        return rows{nullptr, pitch != 0 ? pitch : left + of.WidthInBytes, left};
+    };
+    rows to = rows_from(of.dstPitch, of.dstXInBytes);
+    rows from = rows_from(of.srcPitch, of.srcXInBytes);
     CUresult result = find_rows(to, of.dstMemoryType, of.dstHost, of.dstDevice);
     if (result == CUDA_SUCCESS)
         result = find_rows(from, of.srcMemoryType, of.srcHost, of.srcDevice);
     if (result != CUDA_SUCCESS) return result;
+    if (of.WidthInBytes == 0 || of.Height == 0) return CUDA_SUCCESS;
     for (const rows* side : {&to, &from})
         if (side->left > side->pitch || of.WidthInBytes > side->pitch - side->left)
             return CUDA_ERROR_INVALID_VALUE;
-    to.at += of.dstY * of.dstPitch + of.dstXInBytes;
-    from.at += of.srcY * of.srcPitch + of.srcXInBytes;
+    to.at += of.dstY * to.pitch + of.dstXInBytes;
+    from.at += of.srcY * from.pitch + of.srcXInBytes;
     return driver_call([&] { return copy(to, from, of.WidthInBytes, of.Height); });
 }
 

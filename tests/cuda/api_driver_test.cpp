@@ -300,6 +300,25 @@ TEST_F(CudaDriver, RowsAreCopied) {
     refused(CUDA_ERROR_NOT_SUPPORTED,
             [](CUDA_MEMCPY2D& p) { p.dstMemoryType = CU_MEMORYTYPE_ARRAY; });
     EXPECT_RESULT(cuMemcpy2D(nullptr), CUDA_ERROR_INVALID_VALUE);
+    refused(CUDA_SUCCESS, [](CUDA_MEMCPY2D& p) {
+        p.srcPitch = 1;
+        p.Height = 0;
+    });
+}
+
+TEST_F(CudaDriver, RowsWithoutAPitchFollowEachOther) {
+    char host[] = "..abcd..efgh..ijkl";
+    CUDA_MEMCPY2D params = {};
+    params.srcMemoryType = CU_MEMORYTYPE_HOST;
+    params.srcHost = host;
+    params.srcXInBytes = 2;
+    params.srcY = 1;
+    params.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+    params.dstDevice = memory_;
+    params.WidthInBytes = 4;
+    params.Height = 2;
+    EXPECT_OK(cuMemcpy2D(&params));
+    EXPECT_EQ(std::string_view(as<char>(), 8), "efghijkl");
 }
 
 /// A copy of 16 numbers, as rows.
