@@ -449,6 +449,7 @@ TEST_F_TIMEOUT(broken, removal_ends_if_there_is_no_memory, 200)
 	ASSERT_EQ(0, madvise(env->buf, lost * PAGE_BYTES, MADV_DONTNEED));
 	EXPECT_TRUE(lost_areas_go());
 	ASSERT_EQ(0, faulty_env_devices(env));
+	ASSERT_EQ(0, device_named(env->manager, "hmmrt-faulty0", &env->id[0]));
 	ASSERT_EQ(0, faulty_env_put_on(env, 0));
 }
 

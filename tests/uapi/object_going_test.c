@@ -622,29 +622,37 @@ TEST_F_TIMEOUT(going, access_without_memory_is_sigbus_in_time, 200)
 	EXPECT_EQ(-1, pages_check(self->buf, BYTES, 1));
 }
 
+/* Reads a word before it is told to go, and after that without memory. */
+static void read_twice(int object, int ready, int go)
+{
+	char *buf = object_map(object, BYTES, RW, 0), c;
+	int fd = inject_open(0, 0, "make-it-fail");
+
+	if (!buf || *(volatile char *)buf || write(ready, "r", 1) != 1 ||
+	    read(go, &c, 1) != 1)
+		_exit(1);
+	inject_write(fd, 1);
+	_exit(*(volatile char *)buf ? 2 : 3);
+}
+
 TEST_F(going, access_that_waits_for_memory_can_be_killed)
 {
-	int ready[2], status = -1;
+	int ready[2], go[2], status = -1;
 	pid_t pid;
 	char c;
 
 	if (!inject_start())
 		SKIP(return, "fault injection is not available");
 	ASSERT_EQ(0, going_start(self, A, MIGRATABLE));
-	ASSERT_EQ(0, device_fill(self, A, 1));
 	ASSERT_EQ(0, pipe2(ready, O_CLOEXEC));
+	ASSERT_EQ(0, pipe2(go, O_CLOEXEC));
 	pid = fork();
-	if (!pid) {
-		char *buf = object_map(self->object, BYTES, RW, 0);
-		int fd = inject_open(0, 0, "make-it-fail");
-
-		if (!buf || write(ready[1], "r", 1) != 1)
-			_exit(1);
-		inject_write(fd, 1);
-		inject_burst("-1");
-		_exit(*(volatile char *)buf);
-	}
+	if (!pid)
+		read_twice(self->object, ready[1], go[0]);
 	ASSERT_EQ(1, read(ready[0], &c, 1));
+	ASSERT_EQ(0, device_fill(self, A, 1));
+	inject_burst("-1");
+	ASSERT_EQ(1, write(go[1], "g", 1));
 	usleep(500000);
 	EXPECT_EQ(0, kill(pid, SIGKILL));
 	EXPECT_TRUE(process_wait_end(pid, 4, &status));
@@ -652,6 +660,8 @@ TEST_F(going, access_that_waits_for_memory_can_be_killed)
 	inject_burst("0");
 	close(ready[0]);
 	close(ready[1]);
+	close(go[0]);
+	close(go[1]);
 }
 
 /* --- modules -------------------------------------------------------------- */

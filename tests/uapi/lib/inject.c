@@ -118,9 +118,12 @@ int inject_run(int (*run)(void *arg), void *arg)
 	pthread_t thread;
 	bool late;
 
-	if (pthread_create(&thread, NULL, starved_run, &starved))
-		return -EAGAIN;
+	/* Before the thread begins; this one is not concerned. */
 	inject_burst("-1");
+	if (pthread_create(&thread, NULL, starved_run, &starved)) {
+		inject_burst("0");
+		return -EAGAIN;
+	}
 	clock_gettime(CLOCK_REALTIME, &limit);
 	limit.tv_sec += 60;
 	late = pthread_timedjoin_np(thread, NULL, &limit);
