@@ -671,35 +671,43 @@ struct cpu_fault_arrays {
 	unsigned long *many;
 };
 
-/* Returns true if it has reduced the window to the touched page. */
+/*
+ * Sets *reduced if it has reduced the window to the touched page. The core does
+ * not split a huge page for a part of it while this fault holds the page, so
+ * that window stays, and its arrays are charged to no cgroup at its limit.
+ * Returns false if there is no memory.
+ */
 static bool cpu_fault_arrays_alloc(struct cpu_fault_arrays *arrays,
 				   const struct vm_fault *vmf,
 				   struct migrate_vma *args,
-				   struct host_pages *to)
+				   struct host_pages *to, bool *reduced)
 {
+	const size_t one = sizeof(args->src[0]) + sizeof(args->dst[0]) +
+			   sizeof(to->page[0]);
 	unsigned long n = (args->end - args->start) >> PAGE_SHIFT;
+	bool huge = args->flags & HMMRT_SELECT_COMPOUND;
 
 	arrays->many = NULL;
-	if (n > 1)
-		arrays->many = kmalloc_array(n, sizeof(args->src[0]) +
-						sizeof(args->dst[0]) +
-						sizeof(to->page[0]),
-					     GFP_KERNEL_ACCOUNT |
-					     __GFP_NORETRY | __GFP_NOWARN);
+	*reduced = false;
+	if (huge)
+		arrays->many = kvmalloc_array(n, one, GFP_KERNEL);
+	else if (n > 1)
+		arrays->many = kmalloc_array(n, one, GFP_KERNEL_ACCOUNT |
+						     __GFP_NORETRY |
+						     __GFP_NOWARN);
 	if (arrays->many) {
 		args->src = arrays->many;
 		args->dst = args->src + n;
 		to->page = (struct page **)(args->dst + n);
-		return false;
+		return true;
 	}
 	args->start = vmf->address & PAGE_MASK;
 	args->end = args->start + PAGE_SIZE;
-	/* The core splits a huge page, as it does for cpu_fault_alloc(). */
-	args->flags &= ~HMMRT_SELECT_COMPOUND;
 	args->src = &arrays->src;
 	args->dst = &arrays->dst;
 	to->page = &arrays->page;
-	return n > 1;
+	*reduced = n > 1;
+	return !huge;
 }
 
 static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
@@ -724,7 +732,8 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 			vmf->address >= args->end);
 	if (block)
 		hmmrt_window_check(block, args->start, args->end);
-	out.reduced = cpu_fault_arrays_alloc(&arrays, vmf, args, &to);
+	if (!cpu_fault_arrays_alloc(&arrays, vmf, args, &to, &out.reduced))
+		return VM_FAULT_OOM;
 	out.must = (vmf->address - args->start) >> PAGE_SHIFT;
 	hmmrt_episode_begin(&episode, HMMRT_PHASE_DECIDE);
 	if (block)
@@ -754,7 +763,7 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 out_free:
 	hmmrt_episode_cancel(&episode);
 	free_host(&to);
-	kfree(arrays.many);
+	kvfree(arrays.many);
 	return ret;
 }
 
