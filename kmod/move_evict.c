@@ -131,7 +131,7 @@ static void evict_free_spare(struct hmmrt_eviction *evict)
  * allocated beforehand are used first.
  */
 static struct page *evict_alloc_page(struct hmmrt_eviction *evict, int node,
-				     bool huge)
+				     gfp_t gfp, bool huge)
 {
 	struct page *page;
 
@@ -139,14 +139,14 @@ static struct page *evict_alloc_page(struct hmmrt_eviction *evict, int node,
 		return hmmrt_alloc_huge_page(GFP_TRANSHUGE, NULL, 0,
 					     NUMA_NO_NODE);
 	page = evict_take_spare(evict);
-	return page ? page :
-		      alloc_pages_node(node, EVICT_GFP | __GFP_NORETRY, 0);
+	return page ? page : alloc_pages_node(node, gfp, 0);
 }
 
 /* Returns the number of entries to copy. */
 static unsigned int evict_alloc(struct hmmrt_eviction *evict, int node)
 {
 	unsigned int i, j, index, nr, found = 0;
+	gfp_t gfp = EVICT_GFP | __GFP_NORETRY;
 
 	for (i = 0; i < evict->entries; i++) {
 		struct page *page = migrate_pfn_to_page(evict->src[i]);
@@ -156,9 +156,11 @@ static unsigned int evict_alloc(struct hmmrt_eviction *evict, int node)
 			continue;
 		index = hmmrt_page_index(page);
 		nr = compound ? HMMRT_CHUNK_PAGES : 1;
-		page = evict_alloc_page(evict, node, compound);
+		page = evict_alloc_page(evict, node, gfp, compound);
 		if (!page) {
 			evict->split = compound;
+			/* Reclaim once: device pages are locked. */
+			gfp &= ~__GFP_DIRECT_RECLAIM;
 			continue;
 		}
 		lock_page(page);
@@ -727,23 +729,35 @@ EXPORT_SYMBOL_GPL(hmmrt_device_evict);
 /* --- the end of a device -------------------------------------------------- */
 
 /*
- * Try each page of a device that goes away once. Context: between
- * hmmrt_lost_begin() and _end().
+ * Try each page of a device that goes away once. Pages that leave by themselves
+ * don't count, or a program could go on for ever. Context: between
+ * hmmrt_lost_begin() and _end(). Sets *since to the time of the last page that
+ * was moved; returns false once that is longer ago than @limit.
  */
-static void evict_pass(struct hmmrt_device *dev)
+static bool evict_pass(struct hmmrt_device *dev, unsigned long *since,
+		       unsigned long limit)
 {
-	unsigned int i, j;
+	struct hmmrt_vram *vram = &dev->vram;
+	unsigned int i, j, before;
+	bool goes_on = true;
 
-	mutex_lock(&dev->vram.evicting);
-	for (i = 0; i < dev->vram.nr_regions; i++) {
-		struct hmmrt_region *region = dev->vram.regions[i];
+	mutex_lock(&vram->evicting);
+	for (i = 0; goes_on && i < vram->nr_regions; i++) {
+		struct hmmrt_region *region = vram->regions[i];
 
-		for (j = 0; j < region->nr_chunks; j++) {
-			evict_whole_chunk(dev, &region->chunks[j], true);
+		for (j = 0; goes_on && j < region->nr_chunks; j++) {
+			struct hmmrt_chunk *chunk = &region->chunks[j];
+
+			before = READ_ONCE(chunk->used_pages);
+			evict_whole_chunk(dev, chunk, true);
+			if (READ_ONCE(chunk->used_pages) < before)
+				*since = jiffies;
+			goes_on = !time_after(jiffies, *since + limit);
 			cond_resched();
 		}
 	}
-	mutex_unlock(&dev->vram.evicting);
+	mutex_unlock(&vram->evicting);
+	return goes_on;
 }
 
 /**
@@ -756,13 +770,15 @@ static void evict_pass(struct hmmrt_device *dev)
  */
 bool hmmrt_evict_again(struct hmmrt_device *dev)
 {
+	unsigned long since = jiffies;
+
 	hmmrt_lost_begin();
-	evict_pass(dev);
+	evict_pass(dev, &since, HZ);
 	hmmrt_lost_end();
 	return !READ_ONCE(dev->vram.used_pages);
 }
 
-/* How long a removal goes on while no page leaves. */
+/* How long a removal goes on while it moves no page. */
 static unsigned long leave_limit(const struct hmmrt_device *dev)
 {
 	unsigned int seconds = READ_ONCE(leave_wait);
@@ -780,21 +796,17 @@ static unsigned long leave_limit(const struct hmmrt_device *dev)
  * and a page that the device fails to give back several times is lost.
  * Context: sleeps, no lock is held. Waits for drivers and for reclaim, but for
  * no program and no free memory.
- * Return: whether all pages are gone. If not, no page has left for a while.
+ * Return: whether all pages are gone. If not, none could be moved for a while.
  */
 bool hmmrt_evict_all(struct hmmrt_device *dev)
 {
 	struct hmmrt_vram *vram = &dev->vram;
-	unsigned long left = ULONG_MAX, since = jiffies;
+	unsigned long since = jiffies;
 
 	hmmrt_lost_begin();
-	while (READ_ONCE(vram->used_pages)) {
-		evict_pass(dev);
-		if (READ_ONCE(vram->used_pages) < left) {
-			left = READ_ONCE(vram->used_pages);
-			since = jiffies;
-		}
-		if (!left || time_after(jiffies, since + leave_limit(dev)))
+	while (READ_ONCE(vram->used_pages) &&
+	       evict_pass(dev, &since, leave_limit(dev))) {
+		if (!READ_ONCE(vram->used_pages))
 			break;
 		pr_info_ratelimited("%s: %lu pages in use, trying again\n",
 				    dev->name, READ_ONCE(vram->used_pages));
