@@ -198,14 +198,19 @@ struct page **hmmrt_extent_alloc_pages(const struct hmmrt_extent *extent,
 	int node = must ? NUMA_NO_NODE : object->node;
 	bool charge = !must && !extent->memcg_data;
 	gfp_t gfp = charge ? EXTENT_GFP : EXTENT_GFP_UNCHARGED;
-	struct mem_cgroup *memcg;
+	struct mem_cgroup *memcg, *active;
 	struct page **pages;
 
 	pages = pages_alloc(object->memcg, node, gfp, zero, must);
-	if (PTR_ERR_OR_ZERO(pages) != -ENOMEM || !charge || !user_pays(object))
+	/* A removal of a device moves memory that has been used, and does not pay. */
+	if (PTR_ERR_OR_ZERO(pages) != -ENOMEM || !charge || extent->dev ||
+	    !user_pays(object))
 		return pages;
-	memcg = get_mem_cgroup_from_mm(current->mm);
-	pages = pages_alloc(memcg, node, gfp, zero, must);
+	/* A fault of a device has the cgroup of its process active. */
+	active = set_active_memcg(NULL);
+	set_active_memcg(active);
+	memcg = active ? NULL : get_mem_cgroup_from_mm(current->mm);
+	pages = pages_alloc(active ? active : memcg, node, gfp, zero, must);
 	mem_cgroup_put(memcg);
 	return pages;
 }
