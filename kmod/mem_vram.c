@@ -698,8 +698,8 @@ void hmmrt_vram_abandon(struct hmmrt_device *dev)
 		}
 		spin_unlock_irq(&vram->lock);
 	}
-	/* It calls the driver. */
-	flush_delayed_work(&vram->trim);
+	/* It calls the driver, and may wait for the machine to wake up. */
+	cancel_delayed_work_sync(&vram->trim);
 }
 
 /* Free pages of hmmrt_vram_alloc() that were not initialised; skips NULL. */
