@@ -37,7 +37,7 @@
 /* Times in a row that everything evictable may be busy, each HZ / 50. */
 #define BUSY_TRIES	25
 /* So long CPU faults try to get system memory: for the first time, or again. */
-#define FIRST_WAIT	(HZ / 10)
+#define FIRST_WAIT	HZ
 #define AGAIN_WAIT	(5 * HZ)
 /* CPU faults map so many pages around their address. */
 #define FAULT_AROUND	16u
@@ -497,7 +497,8 @@ static vm_fault_t fault_without_memory(struct vm_fault *vmf, bool unused)
 	if (vmf->flags & FAULT_FLAG_TRIED ||
 	    !(vmf->flags & FAULT_FLAG_ALLOW_RETRY))
 		return VM_FAULT_SIGBUS;
-	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
+	/* What is repeated with the mmap_lock counts as the first time. */
+	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT || hmmrt_drop_vma_lock(vmf))
 		return VM_FAULT_RETRY;
 	return fault_again(vmf, unused ? FIRST_WAIT : AGAIN_WAIT);
 }
