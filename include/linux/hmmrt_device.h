@@ -109,9 +109,9 @@
  * When a device is unregistered, the manager tries three times to read each
  * page. A page that cannot be read is lost: an access gets SIGBUS. A lost page
  * uses no memory except a struct page while it is mapped. If only parts of a
- * large page can be read, the rest is poisoned, as after a memory error. On a
- * kernel that cannot poison memory, the rest reads as zeroes. The kernel log
- * says how much is lost.
+ * large page can be read, it is split, and these parts move. Pages for which
+ * there is no system memory are lost after some time, too: see Lifetime. The
+ * kernel log says how much is lost.
  *
  * The other ops cannot fail. A failed populate() is not followed by
  * depopulate().
