@@ -202,7 +202,7 @@ struct page **hmmrt_extent_alloc_pages(const struct hmmrt_extent *extent,
 	struct page **pages;
 
 	pages = pages_alloc(object->memcg, node, gfp, zero, must);
-	/* A removal of a device moves memory that has been used, and does not pay. */
+	/* Memory on a device is moved for its removal: don't charge the caller. */
 	if (PTR_ERR_OR_ZERO(pages) != -ENOMEM || !charge || extent->dev ||
 	    !user_pays(object))
 		return pages;

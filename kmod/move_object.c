@@ -497,7 +497,7 @@ static vm_fault_t fault_without_memory(struct vm_fault *vmf, bool unused)
 	if (vmf->flags & FAULT_FLAG_TRIED ||
 	    !(vmf->flags & FAULT_FLAG_ALLOW_RETRY))
 		return VM_FAULT_SIGBUS;
-	/* What is repeated with the mmap_lock counts as the first time. */
+	/* A fault under the vma lock is retried with the mmap_lock first. */
 	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT || hmmrt_drop_vma_lock(vmf))
 		return VM_FAULT_RETRY;
 	return fault_again(vmf, unused ? FIRST_WAIT : AGAIN_WAIT);

@@ -235,12 +235,12 @@
  *
  * A device can be unregistered after all its bindings have ended. The driver of
  * a device that can be unplugged ends them itself while the files are open:
- * soft_device_remove() in kmod/softdev.h shows one way. Pages in device memory may outlive
- * all bindings, because mappings of processes refer to them.
+ * soft_device_remove() in kmod/softdev.h shows one way. Pages in device memory
+ * may outlive all bindings, because mappings of processes refer to them.
  * hmmrt_device_unregister() moves such pages to system memory. It waits for
  * pages that are locked. Until it returns, ops are called, and the id and name
  * of the device stay in use. It cannot fail, and waits for no program and for no
- * memory: if no page has left for some time (hmmrt.leave_wait), the manager does
+ * memory: if it moved no page for some time (hmmrt.leave_wait), the manager does
  * without the driver. Pages of coherent memory, which a program can hold for as
  * long as it likes, for example in a pipe, then stay in use. Pages of other
  * memory are lost, as if the device had failed to read them.

@@ -1001,7 +1001,7 @@ struct hmmrt_exclusive {
  * device memory permit, and to system memory when the CPU uses it, in whole
  * blocks of the object. On a coherent device the CPU uses it in place. An access
  * of the CPU gets SIGBUS if a device cannot read the contents, and if there is
- * no memory: after some seconds, or at once if the memory was never used.
+ * no memory: after some seconds, or sooner if the memory was never used.
  *
  * System memory of a pinned object is locked memory: until the object goes it
  * counts in VmPin of the caller and for RLIMIT_MEMLOCK of its user (EPERM).
