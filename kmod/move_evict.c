@@ -785,7 +785,7 @@ static unsigned long leave_limit(const struct hmmrt_device *dev)
 
 	if (hmmrt_device_is_coherent(dev))
 		seconds = min(seconds, LEAVE_WAIT_COHERENT);
-	return seconds * HZ;
+	return (unsigned long)seconds * HZ;
 }
 
 /**
