@@ -32,6 +32,12 @@
 #define MAP_LOCK_WAIT	(HZ / 2)
 
 /*
+ * How long the worker runs before it leaves other blocks for later. A suspend
+ * waits for it, up to 20 seconds.
+ */
+#define REMAP_TIME	HZ
+
+/*
  * Devices do not migrate pages while block->migrate is held, but the core may.
  * Wait for invalidations in progress; later ones queue the block again.
  */
@@ -165,6 +171,7 @@ static void remap_work(struct work_struct *work)
 {
 	struct hmmrt_space *space =
 		container_of(work, struct hmmrt_space, remap_work.work);
+	unsigned long end = jiffies + REMAP_TIME;
 	struct hmmrt_charging charging;
 	struct hmmrt_block *block;
 	bool failed = false;
@@ -175,7 +182,8 @@ static void remap_work(struct work_struct *work)
 		return;
 	hmmrt_remap_begin(space, &todo);
 	charging = hmmrt_charge_to(space->mm);
-	while ((block = hmmrt_remap_take(space, &todo))) {
+	while (time_before(jiffies, end) &&
+	       (block = hmmrt_remap_take(space, &todo))) {
 		if (!READ_ONCE(space->remap_ended) &&
 		    !remap_block(space, block)) {
 			hmmrt_remap_later(block);
@@ -184,7 +192,7 @@ static void remap_work(struct work_struct *work)
 		hmmrt_block_put(block);
 	}
 	hmmrt_charge_end(charging);
-	hmmrt_remap_set_delay(space, failed);
+	hmmrt_remap_end(space, &todo, failed);
 	mmput_async(space->mm);
 }
 

@@ -579,6 +579,7 @@ void hmmrt_remap_later(struct hmmrt_block *block);
 void hmmrt_remap_begin(struct hmmrt_space *space, struct list_head *todo);
 struct hmmrt_block *hmmrt_remap_take(struct hmmrt_space *space,
 				     struct list_head *todo);
-void hmmrt_remap_set_delay(struct hmmrt_space *space, bool failed);
+void hmmrt_remap_end(struct hmmrt_space *space, struct list_head *todo,
+		     bool failed);
 
 #endif /* _HMMRT_SPACE_H */

@@ -93,13 +93,23 @@ struct hmmrt_block *hmmrt_remap_take(struct hmmrt_space *space,
 	return block;
 }
 
-/* The work ends: choose the delay until the next one. */
-void hmmrt_remap_set_delay(struct hmmrt_space *space, bool failed)
+/*
+ * The work ends: choose the delay until the next one. Blocks that it has not
+ * tried for lack of time come first then, and soon.
+ */
+void hmmrt_remap_end(struct hmmrt_space *space, struct list_head *todo,
+		     bool failed)
 {
 	spin_lock(&space->remap_lock);
 	space->remap_delay = failed ? min_t(unsigned long, REMAP_DELAY_MAX,
 					    2 * space->remap_delay) :
 				      REMAP_DELAY;
+	if (!list_empty(todo)) {
+		list_splice(todo, &space->remap_blocks);
+		if (!space->remap_ended && !space->remap_soon)
+			mod_delayed_work(hmmrt_wq, &space->remap_work,
+					 REMAP_DELAY);
+	}
 	spin_unlock(&space->remap_lock);
 }
 
