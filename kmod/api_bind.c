@@ -103,7 +103,7 @@ static void space_invalidated(struct mmu_notifier *notifier,
 	struct hmmrt_space *space =
 		container_of(notifier, struct hmmrt_space, release_notifier);
 
-	if (HMMRT_MIGRATE_TO_RAM_MAY_WAIT &&
+	if (!HMMRT_CPU_FAULT_LOCKS_PAGE &&
 	    range->event == MMU_NOTIFY_MIGRATE &&
 	    range->owner == hmmrt_pgmap_owner())
 		hmmrt_turn_unmapped(space, range->start);

@@ -648,13 +648,18 @@ static void cpu_fault_moved(const struct vm_fault *vmf,
 			    const struct move_out *out,
 			    const struct cpu_fault_rules *rules, u64 began)
 {
+	struct hmmrt_block *block = out->block;
+
 	if (space)
 		atomic64_add(out->moved, &space->migrated_to_host);
 	/* If another thread touched the page too, it repeats this window. */
-	if (out->block && out->must_moved && !out->reduced)
-		out->block->cpu_run = rules->run;
-	if (out->block && out->moved && out->cause == HMMRT_CAUSE_CPU_FAULT)
-		hmmrt_thrashing_moved_back(out->block,
+	if (block && out->must_moved && !out->reduced &&
+	    !hmmrt_policy_left_behind(&block->cpu_run,
+				      hmmrt_index_in_block(block, vmf->address),
+				      out->moved))
+		block->cpu_run = rules->run;
+	if (block && out->moved && out->cause == HMMRT_CAUSE_CPU_FAULT)
+		hmmrt_thrashing_moved_back(block,
 					   hmmrt_page_device(vmf->page),
 					   &rules->knobs, args->start,
 					   args->end, began);

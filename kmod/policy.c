@@ -318,6 +318,17 @@ hmmrt_policy_host_window(struct hmmrt_policy_run *run,
 	return win;
 }
 
+/*
+ * Returns true if a window in which @moved pages moved is what the last window
+ * of the run left behind, because another thread held it: the page alone. Then
+ * the run goes on where it was.
+ */
+bool hmmrt_policy_left_behind(const struct hmmrt_policy_run *run,
+			      unsigned int page, unsigned long moved)
+{
+	return moved == 1 && page < run->next && page + run->count >= run->next;
+}
+
 /* Returns true if less than @percent of all pages are free. */
 bool hmmrt_policy_is_below(u64 pages, u64 used, unsigned int percent)
 {

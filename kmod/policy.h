@@ -258,6 +258,8 @@ hmmrt_policy_host_window(struct hmmrt_policy_run *run,
 			 const struct hmmrt_policy_run *before,
 			 unsigned int page, const struct hmmrt_advice *advice,
 			 const struct hmmrt_knobs *knobs);
+bool hmmrt_policy_left_behind(const struct hmmrt_policy_run *run,
+			      unsigned int page, unsigned long moved);
 
 bool hmmrt_policy_moved(struct hmmrt_policy_thrashing *thrashing,
 			struct hmmrt_policy_window win, u8 location,

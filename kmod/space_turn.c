@@ -3,20 +3,19 @@
  * Turns: which thread may migrate pages of a block. This is block->migrate.
  *
  * Devices    sleep on the mutex. They hold a binding, and with it the block.
- * CPU faults only try the mutex. The core calls a fault with a reference to the
- *            touched page, and a page with a second reference does not migrate.
- *            So a fault that finds the mutex taken may not simply sleep on it.
- *            If the core holds the page lock, too, it returns and is repeated.
- * Waiting    If the core does not hold the page lock, the fault waits, killably
- *            and for a bounded time, with references to the space and the block.
- *            If a device's thread has the turn, it waits for the end of the
- *            turn: that migration merely skips its page. If another CPU fault
- *            has the turn, it waits until the core has replaced the entries of
- *            that fault's window. If its page is in the window, it returns: it
- *            has then let go of the page, and when it is repeated it sleeps in
- *            the core until the window has moved. The fault that has the turn
- *            waits at that point, in invalidate_range_end(), until all others
- *            have let go.
+ * CPU faults only try the mutex. If it is taken, they wait for the end of the
+ *            turn, killably and for a bounded time, with references to the space
+ *            and the block. The migration that has the turn skips their pages,
+ *            which have a second reference or are locked, so they migrate them
+ *            afterwards.
+ * Letting go If the core does not hold the page lock, and another CPU fault has
+ *            the turn, we can do better: the fault waits only until the core has
+ *            replaced the entries of that fault's window. If its page is in the
+ *            window, it returns: it has then let go of the page, and when it is
+ *            repeated it sleeps in the core until the window has moved. The
+ *            fault that has the turn waits at that point, in
+ *            invalidate_range_end(), until all others have let go. If the core
+ *            holds the page lock, it has skipped the page long before.
  */
 #include <linux/delay.h>
 #include <linux/migrate.h>
@@ -46,8 +45,6 @@ int hmmrt_block_migrate_lock(struct hmmrt_block *block)
 /* Let CPU faults that wait for the turn go on. */
 static void turn_pass(struct hmmrt_turn *turn)
 {
-	if (!HMMRT_MIGRATE_TO_RAM_MAY_WAIT)
-		return;
 	/* Pairs with turn_wait(). */
 	smp_mb__before_atomic();
 	atomic_inc(&turn->passed);
@@ -92,6 +89,16 @@ static bool turn_wait(struct hmmrt_turn *turn, unsigned long addr, int passed)
 					   TURN_WAIT) > 0;
 }
 
+/*
+ * With the lock of a large folio we would keep all of it from migrating, and the
+ * core may sleep on that lock, to split the folio: the fault is repeated.
+ */
+static bool may_wait(const struct migrate_vma *window)
+{
+	return !HMMRT_CPU_FAULT_LOCKS_PAGE ||
+	       !folio_test_large(page_folio(window->fault_page));
+}
+
 static void count_fault(struct hmmrt_block *block, bool *counted)
 {
 	if (!*counted)
@@ -108,10 +115,9 @@ static void count_fault(struct hmmrt_block *block, bool *counted)
  * @counted: in: false; out: whether the fault was counted. One that only waited
  *	for another CPU fault is not, like one that the core lets wait
  *
- * Where it cannot wait, a CPU fault does not let other threads run while it has
- * a reference to the page. A fault of user mode schedules on its way out,
- * without the reference. A fault of kernel mode may not get there, so it calls
- * cond_resched() here.
+ * A fault of user mode schedules on its way out, without the reference to the
+ * page. A fault of kernel mode may not get there, so it calls cond_resched()
+ * here.
  * Return: false: return to the core, and fault again.
  */
 bool hmmrt_cpu_fault_lock(struct hmmrt_block *block,
@@ -131,10 +137,9 @@ bool hmmrt_cpu_fault_lock(struct hmmrt_block *block,
 			count_fault(block, counted);
 			return true;
 		}
-		if (!HMMRT_MIGRATE_TO_RAM_MAY_WAIT ||
-		    !READ_ONCE(block->turn.task))
+		if (!READ_ONCE(block->turn.task))
 			count_fault(block, counted);
-		if (!HMMRT_MIGRATE_TO_RAM_MAY_WAIT ||
+		if (!may_wait(window) ||
 		    !turn_wait(&block->turn, addr, passed))
 			break;
 	}

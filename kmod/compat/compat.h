@@ -134,15 +134,14 @@ static inline size_t list_count_nodes(struct list_head *head)
 #endif
 
 /*
- * Until 6.14: the core calls migrate_to_ram() with an extra reference and
- * without the page lock, so sleeping there delays only the caller. The headers
- * do not show this change, but migrate_device_pfns() was added in the same
- * release.
+ * Since 6.15 the core calls migrate_to_ram() with the page locked, before with a
+ * reference alone. The headers do not show this change, but
+ * migrate_device_pfns() was added in the same release.
  */
 #ifdef HMMRT_HAVE_MIGRATE_DEVICE_PFNS
-#define HMMRT_MIGRATE_TO_RAM_MAY_WAIT	0
+#define HMMRT_CPU_FAULT_LOCKS_PAGE	1
 #else
-#define HMMRT_MIGRATE_TO_RAM_MAY_WAIT	1
+#define HMMRT_CPU_FAULT_LOCKS_PAGE	0
 #endif
 
 /*

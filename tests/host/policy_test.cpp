@@ -372,6 +372,20 @@ TEST(HostWindow, StartsAgainAfterAJump) {
     EXPECT_EQ(host_window(run, 208).count, 32u);
 }
 
+// Another thread held a page while its window moved, and moves it later.
+TEST(HostWindow, APageThatWasLeftBehindDoesNotEndTheRun) {
+    hmmrt_policy_run run = {};
+    host_window(run, 0);
+    host_window(run, 16);
+    EXPECT_TRUE(hmmrt_policy_left_behind(&run, 16, 1));
+    EXPECT_TRUE(hmmrt_policy_left_behind(&run, 47, 1));
+    EXPECT_FALSE(hmmrt_policy_left_behind(&run, 47, 2));
+    EXPECT_FALSE(hmmrt_policy_left_behind(&run, 15, 1));
+    EXPECT_FALSE(hmmrt_policy_left_behind(&run, 48, 1));
+    const hmmrt_policy_run none = {};
+    EXPECT_FALSE(hmmrt_policy_left_behind(&none, 0, 1));
+}
+
 // After the last page of a block no fault can continue the run.
 TEST(HostWindow, AfterTheLastPageTheNextRunStartsAgain) {
     hmmrt_policy_run run = {};

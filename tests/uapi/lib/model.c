@@ -156,7 +156,9 @@ static void migrate_back(struct model *model, unsigned int page)
 	struct model_knobs knobs = knobs_at(model, page);
 	unsigned int block = block_of(page);
 	struct model_turns *turns = &model->turns[block];
+	const struct model_run run = model->runs[block];
 	struct model_window window;
+	unsigned int moved;
 
 	window = model_host_window(&model->runs[block],
 				   block ? &model->runs[block - 1] : NULL,
@@ -167,7 +169,11 @@ static void migrate_back(struct model *model, unsigned int page)
 		turns->turns = 0;
 	turns->window = window;
 	turns->on_host = true;
-	window_to_host(model, clip(model, page, window));
+	moved = window_to_host(model, clip(model, page, window));
+	/* What the last window left behind does not end the run. */
+	if (moved == 1 && page % MODEL_BLOCK < run.next &&
+	    page % MODEL_BLOCK + run.count >= run.next)
+		model->runs[block] = run;
 }
 
 static bool moves(const struct model_advice *advice, unsigned int dev)
