@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Suspend and hibernation, up to the point at which all tasks are frozen: the
+ * core's test mode then wakes the machine up again.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/harness.h"
+#include "lib/object.h"
+#include "lib/session.h"
+#include "lib/setting.h"
+
+#define LEN		(2 * BLOCK_BYTES)
+#define PAGES		(LEN / PAGE_BYTES)
+#define TEST_MODE	"/sys/power/pm_test"
+#define FROZEN_SECONDS	"/sys/module/suspend/parameters/pm_test_delay"
+
+/* Returns 0 or a negative errno once the machine is awake again. */
+static int power_down(const char *state)
+{
+	int fd = open("/sys/power/state", O_WRONLY | O_CLOEXEC);
+	ssize_t n;
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	n = write(fd, state, strlen(state));
+	rc = n < 0 ? -errno : 0;
+	close(fd);
+	return rc;
+}
+
+FIXTURE(power) {
+	struct session session;
+	struct agent *agent;
+	char *buf;
+	uint32_t id;
+	int space;
+};
+
+FIXTURE_SETUP(power)
+{
+	if (!write_text(TEST_MODE, "freezer"))
+		SKIP(_exit(SKIPPED), "cannot set " TEST_MODE);
+	write_text(FROZEN_SECONDS, "0");
+	ASSERT_EQ(0, session_start(&self->session, 1, 1));
+	self->agent = session_agent(&self->session);
+	self->space = self->session.space;
+	self->id = self->session.devices[0].id;
+	self->buf = arena_anon(LEN);
+	ASSERT_NE(NULL, self->buf);
+	pages_fill(self->buf, LEN, 5);
+	ASSERT_EQ(0, cmd_prefetch(self->space, self->buf, LEN, self->id, NULL));
+	ASSERT_EQ(PAGES, pages_at(self->space, self->buf, LEN, self->id));
+}
+
+FIXTURE_TEARDOWN(power)
+{
+	EXPECT_EQ(0, session_end(&self->session));
+	EXPECT_TRUE(write_text(TEST_MODE, "none"));
+	write_text(FROZEN_SECONDS, "5");
+}
+
+/* The pages left the device without a CPU fault, and can return to it. */
+static bool all_left_and_return(FIXTURE_DATA(power) *self)
+{
+	struct hmmrt_stats stats = session_stats(&self->session, 0);
+
+	return !stats.out_cpu_faults &&
+	       pages_at(self->space, self->buf, LEN, HMMRT_LOCATION_HOST) ==
+		       PAGES &&
+	       pages_check(self->buf, LEN, 5) == -1 &&
+	       !cmd_prefetch(self->space, self->buf, LEN, self->id, NULL) &&
+	       pages_at(self->space, self->buf, LEN, self->id) == PAGES;
+}
+
+TEST_F(power, suspend_moves_all_pages_to_system_memory)
+{
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, power_down("freeze"));
+		ASSERT_TRUE(all_left_and_return(self));
+	}
+}
+
+TEST_F(power, hibernation_moves_all_pages_to_system_memory)
+{
+	ASSERT_EQ(0, power_down("disk"));
+	ASSERT_TRUE(all_left_and_return(self));
+}
+
+/* A driver keeps the memory of pinned objects over a suspend; an image has none. */
+TEST_F(power, pinned_object_survives_suspend_and_refuses_hibernation)
+{
+	int object = cmd_object_create(self->space, LEN, self->id, 0);
+	struct outcome outcome;
+	char *at;
+
+	ASSERT_LE(0, object);
+	at = arena_map(LEN, PROT_READ | PROT_WRITE, MAP_SHARED, object, 0);
+	ASSERT_NE(NULL, at);
+	outcome = agent_fill(self->agent, at, LEN, PAGE_BYTES, 70);
+	ASSERT_EQ(0, outcome.error);
+	ASSERT_EQ(0, outcome.signal);
+
+	ASSERT_EQ(0, power_down("freeze"));
+	ASSERT_TRUE(all_left_and_return(self));
+	outcome = agent_sum(self->agent, at, LEN, PAGE_BYTES);
+	EXPECT_EQ(pages_sum(LEN, 70), outcome.value);
+
+	EXPECT_EQ(-EBUSY, power_down("disk"));
+	ASSERT_TRUE(all_left_and_return(self));
+	outcome = agent_sum(self->agent, at, LEN, PAGE_BYTES);
+	EXPECT_EQ(pages_sum(LEN, 70), outcome.value);
+	munmap(at, LEN);
+	close(object);
+}
+
+struct toucher {
+	uint64_t *word;
+	bool stop;
+};
+
+/* Takes the page from the device again and again. */
+static void *touch_often(void *arg)
+{
+	struct toucher *toucher = arg;
+
+	while (!__atomic_load_n(&toucher->stop, __ATOMIC_RELAXED)) {
+		__atomic_load_n(toucher->word, __ATOMIC_RELAXED);
+		usleep(200);
+	}
+	return NULL;
+}
+
+/* No wait for a device or for memory keeps the machine awake. */
+TEST_F(power, processes_are_frozen_while_their_memory_moves)
+{
+	struct toucher toucher = { .word = (uint64_t *)self->buf };
+	const uint64_t writes[] = { (uintptr_t)self->buf, 2000000000 };
+	pthread_t thread;
+	uint64_t moved;
+	int i;
+
+	ASSERT_EQ(0, cmd_set_knob(self->space, HMMRT_SCOPE_SPACE, self->id,
+				  HMMRT_KNOB_THRASHING_ENABLE, 0));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, touch_often, &toucher));
+	agent_post(self->agent, 0, AGENT_WRITE_OFTEN, writes, 2);
+	for (i = 0; i < 5; i++) {
+		moved = session_stats(&self->session, 0).out_migrated_to_host;
+		usleep(50000);
+		EXPECT_EQ(0, power_down("freeze"));
+		EXPECT_LT(moved, session_stats(&self->session, 0)
+					 .out_migrated_to_host);
+	}
+	__atomic_store_n(&toucher.stop, true, __ATOMIC_RELAXED);
+	EXPECT_EQ(0, pthread_join(thread, NULL));
+	agent_kill(self->agent);
+}
+
+TEST_HARNESS_MAIN
