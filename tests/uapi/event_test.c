@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 
 #include "lib/amount.h"
 #include "lib/events.h"
@@ -309,28 +310,54 @@ TEST_F(events, eviction_is_part_of_the_fault_that_needs_memory)
 	EXPECT_LT(0, event->phase[HMMRT_PHASE_ALLOCATE]);
 }
 
-static bool is_unmapping(const struct hmmrt_event *event)
+static uint32_t change;
+
+static bool is_changing(const struct hmmrt_event *event)
 {
-	return event->reason == HMMRT_EVENT_CHANGE_UNMAP;
+	return event->reason == change;
 }
 
-static bool is_protecting(const struct hmmrt_event *event)
+static uint64_t invalidations(FIXTURE_DATA(events) *self, uint32_t reason)
 {
-	return event->reason == HMMRT_EVENT_CHANGE_PROTECTION_VMA;
+	change = reason;
+	return events_count(&self->events, HMMRT_EVENT_INVALIDATE, is_changing);
+}
+
+/* The device has an entry, and no event is unread. */
+static bool begin_change(FIXTURE_DATA(events) *self)
+{
+	struct outcome outcome = agent_read(session_agent(&self->session),
+					    self->buf);
+
+	events_read_all(&self->events);
+	return !outcome.error && !outcome.signal;
 }
 
 TEST_F(events, invalidation_has_the_change_as_its_reason)
 {
-	ASSERT_DONE(agent_read(session_agent(&self->session), self->buf));
-	events_read_all(&self->events);
+	int status;
+	pid_t pid;
+
+	ASSERT_TRUE(begin_change(self));
 	ASSERT_EQ(0, mprotect(self->buf, PAGE_BYTES, PROT_READ));
-	EXPECT_LT(0, events_count(&self->events, HMMRT_EVENT_INVALIDATE,
-				  is_protecting));
-	EXPECT_EQ(0, events_count(&self->events, HMMRT_EVENT_INVALIDATE,
-				  is_unmapping));
+	EXPECT_LT(0, invalidations(self, HMMRT_EVENT_CHANGE_PROTECTION_VMA));
+	EXPECT_EQ(0, invalidations(self, HMMRT_EVENT_CHANGE_UNMAP));
+
+	ASSERT_TRUE(begin_change(self));
+	pid = fork();
+	if (!pid)
+		_exit(0);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_LT(0, invalidations(self, HMMRT_EVENT_CHANGE_PROTECTION_PAGE));
+
+	ASSERT_TRUE(begin_change(self));
+	ASSERT_EQ(0, madvise(self->buf, PAGE_BYTES, MADV_DONTNEED));
+	EXPECT_LT(0, invalidations(self, HMMRT_EVENT_CHANGE_CLEAR));
+	EXPECT_EQ(0, invalidations(self, HMMRT_EVENT_CHANGE_UNMAP));
+
+	ASSERT_TRUE(begin_change(self));
 	ASSERT_EQ(0, munmap(self->buf, PAGE_BYTES));
-	EXPECT_LT(0, events_count(&self->events, HMMRT_EVENT_INVALIDATE,
-				  is_unmapping));
+	EXPECT_LT(0, invalidations(self, HMMRT_EVENT_CHANGE_UNMAP));
 }
 
 TEST_F(events, space_is_that_of_fdinfo)
