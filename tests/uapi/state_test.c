@@ -3,12 +3,16 @@
  * Results of the calls: bad ranges, files in the wrong state, busy or missing
  * objects, and the values that the informative calls return.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "lib/harness.h"
 #include "lib/session.h"
+#include "lib/setting.h"
 #include "lib/storm.h"
 
 FIXTURE(space) {
@@ -757,25 +761,48 @@ static void prefetch_for_ever(struct stopped *stopped)
 	stopped->rc = rc;
 }
 
-/* A debugger, a freezer or a shell stops a program that has no handler. */
-TEST_F(space, stopped_and_continued_call_is_no_error)
+/* Begins a child that has no handler for signals, and waits for its first call. */
+static pid_t prefetching_child(struct stopped **stopped)
 {
-	struct stopped *stopped = mmap(NULL, PAGE_BYTES,
-				       PROT_READ | PROT_WRITE,
-				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	unsigned int i;
-	int status;
 	pid_t pid;
 
-	ASSERT_NE(MAP_FAILED, (void *)stopped);
+	*stopped = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (*stopped == MAP_FAILED)
+		return -1;
 	pid = fork();
-	ASSERT_LE(0, pid);
 	if (!pid) {
-		prefetch_for_ever(stopped);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		prefetch_for_ever(*stopped);
 		_exit(1);
 	}
-	while (!stopped->calls && !stopped->rc)
+	while (pid > 0 && !(*stopped)->calls && !(*stopped)->rc)
 		usleep(1000);
+	return pid;
+}
+
+/* Ends the child. Returns true if no call has failed or missed a page. */
+static bool prefetched_all(pid_t pid, struct stopped *stopped)
+{
+	bool all = !stopped->rc;
+
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	fprintf(stderr, "# %lu calls\n", stopped->calls);
+	all &= !stopped->wrong;
+	munmap(stopped, PAGE_BYTES);
+	return all;
+}
+
+/* A debugger or a shell stops a program. */
+TEST_F(space, stopped_and_continued_call_is_no_error)
+{
+	struct stopped *stopped;
+	pid_t pid = prefetching_child(&stopped);
+	unsigned int i;
+	int status;
+
+	ASSERT_LT(0, pid);
 	for (i = 0; i < 30 && !stopped->rc; i++) {
 		ASSERT_EQ(0, kill(pid, SIGSTOP));
 		ASSERT_EQ(pid, waitpid(pid, &status, WUNTRACED));
@@ -784,11 +811,45 @@ TEST_F(space, stopped_and_continued_call_is_no_error)
 		kill(pid, SIGCONT);
 		usleep(5000 + 1000 * i);
 	}
-	EXPECT_EQ(0, stopped->rc);
-	kill(pid, SIGKILL);
-	waitpid(pid, &status, 0);
-	EXPECT_EQ(0, stopped->wrong);
-	fprintf(stderr, "# %lu calls\n", stopped->calls);
+	EXPECT_TRUE(prefetched_all(pid, stopped));
+}
+
+#define FREEZER	"/sys/fs/cgroup/hmmrt-freezer"
+
+static bool is_frozen(void)
+{
+	char text[256] = "";
+	int fd = open(FREEZER "/cgroup.events", O_RDONLY | O_CLOEXEC);
+	ssize_t n = read(fd, text, sizeof(text) - 1);
+
+	close(fd);
+	return n > 0 && strstr(text, "frozen 1");
+}
+
+/* A container's manager freezes it. */
+TEST_F(space, frozen_and_thawed_call_is_no_error)
+{
+	struct stopped *stopped;
+	unsigned int i, try;
+	char text[16];
+	pid_t pid;
+
+	if (mkdir(FREEZER, 0755) && errno != EEXIST)
+		SKIP(return, "cannot make " FREEZER);
+	pid = prefetching_child(&stopped);
+	ASSERT_LT(0, pid);
+	snprintf(text, sizeof(text), "%d", pid);
+	ASSERT_TRUE(write_text(FREEZER "/cgroup.procs", text));
+	for (i = 0; i < 30 && !stopped->rc; i++) {
+		ASSERT_TRUE(write_text(FREEZER "/cgroup.freeze", "1"));
+		for (try = 0; try < 10000 && !is_frozen(); try++)
+			usleep(1000);
+		EXPECT_TRUE(is_frozen());
+		ASSERT_TRUE(write_text(FREEZER "/cgroup.freeze", "0"));
+		usleep(5000 + 1000 * i);
+	}
+	EXPECT_TRUE(prefetched_all(pid, stopped));
+	EXPECT_EQ(0, rmdir(FREEZER));
 }
 
 /* --- values of the informative calls -------------------------------------- */
