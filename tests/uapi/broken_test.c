@@ -210,12 +210,15 @@ TEST_F(broken, removal_retries_a_busy_page_as_often_as_others)
 	env->fd[0] = -1;
 	env->fd[1] = -1;
 	ASSERT_EQ(0, faulty_slow_copy(env->control, 1500));
+	/* In jiffies it is just above 2^32, where HZ is 250. */
+	ASSERT_TRUE(set_leave_wait("17179870"));
 	ASSERT_EQ(1, write(ends[1], "1", 1));
 	for (try = 0; try < 10000 && faulty_slow_copy(env->control, 0); try++)
 		usleep(1000);
 	ASSERT_EQ(0, faulty_fail_next(env->control, HMMRT_FAULTY_COPY_TO_HOST,
 				      4));
 	ASSERT_EQ(0, faulty_devices(env->control, 1));
+	EXPECT_TRUE(set_leave_wait("30"));
 	EXPECT_EQ(0, faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_TO_HOST));
 	close(ends[1]);
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));

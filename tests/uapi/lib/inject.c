@@ -125,7 +125,7 @@ int inject_run(int (*run)(void *arg), void *arg)
 		return -EAGAIN;
 	}
 	clock_gettime(CLOCK_REALTIME, &limit);
-	limit.tv_sec += 60;
+	limit.tv_sec += INJECT_SECONDS;
 	late = pthread_timedjoin_np(thread, NULL, &limit);
 	inject_burst("0");
 	if (late)

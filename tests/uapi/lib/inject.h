@@ -21,10 +21,13 @@ void inject_write(int fd, unsigned int value);
 /* Returns true if the allocation was reached and failed. */
 bool inject_disarm(int fd);
 
+/* Less than the time that a removal takes by default. */
+#define INJECT_SECONDS	25
+
 /*
  * Calls a function in a thread for which no allocation succeeds. Returns what it
- * returns, or -ETIME after a minute; then the thread gets memory, and is waited
- * for.
+ * returns, or -ETIME after INJECT_SECONDS; then the thread gets memory, and is
+ * waited for.
  */
 int inject_run(int (*run)(void *arg), void *arg);
 
