@@ -25,7 +25,7 @@ check_links() {
 	local file line target path anchor
 	local -A anchors=() # of each path that a link goes to
 	while IFS=: read -r file line target; do
-		[[ $target == *://* ]] && continue # the check `project` has its word on those
+		[[ $target == *://* ]] && continue # on the web
 		path=${target%%#*} anchor=
 		[[ $target == *#* ]] && anchor=${target#*#}
 		if [[ ! $path ]]; then

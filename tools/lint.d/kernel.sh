@@ -97,7 +97,3 @@ check_sparse() {
 	return 0
 }
 
-# A function whose comment says that a lock is held asserts it, and so does one named *_locked.
-check_asserts() {
-	awk -f "$LINT_D/asserts.awk" "${KERNEL_FILES[@]}"
-}

@@ -46,7 +46,8 @@ check_spdx() {
 	done
 }
 
-# A project speaks of itself: not of the machine it was written on, not of what somebody means to do later.
+# No path of the machine that a file was written on, no note about what remains to be done, and no host that a program
+# would depend on. Texts may have links.
 check_project() {
 	local files=() file
 	for file in "${FILES[@]}"; do
@@ -55,7 +56,7 @@ check_project() {
 	# In the initramfs of the guest, /root is where the next root is mounted; a user called user is nobody.
 	grep -nHE "$MACHINE_PATHS" -- "${files[@]}" | grep -vE '^tools/vm.d/initramfs-init:|/home/user/' | sed 's/^/a path of some machine: /'
 	grep -nHE "$NOTES" -- "${files[@]}" | sed 's/^/a note to oneself: /'
-	grep -nHE "$HOSTS" -- "${files[@]}" | grep -vE "$NO_HOSTS" | sed 's/^/the name of a host: /'
+	grep -nHE "$HOSTS" -- "${files[@]}" | grep -vE "^[^:]*\.md:|$NO_HOSTS" | sed 's/^/the name of a host: /'
 	return 0
 }
 
