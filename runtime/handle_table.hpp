@@ -21,9 +21,9 @@ namespace hmmrt {
 template <class Object>
 class handle_table {
   public:
-    std::uint64_t add(std::shared_ptr<Object> object) {
+    std::uint64_t add(const std::shared_ptr<Object>& object) {
         const std::lock_guard lock(lock_);
-        objects_.emplace(next_, std::move(object));
+        objects_.emplace(next_, object);
         return std::exchange(next_, next_ + step);
     }
     /// Returns NULL if there is no such object.

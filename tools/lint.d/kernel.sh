@@ -24,19 +24,20 @@ need_kernel_build() {
 	return 1
 }
 
-# Takes out what checkpatch-ignored lists; a line there that matches nothing is a finding itself.
+# Takes out what checkpatch-ignored lists; a line there that matches nothing is a finding itself, unless it is optional.
 drop_ignored() {
 	awk -v list="$LINT_D/checkpatch-ignored" '
 		BEGIN {
 			while ((getline line < list) > 0) {
 				if (line ~ /^#/ || line == "") continue
 				split(line, field, /[ \t]+/)
+				optional = sub(/[?]$/, "", field[2])
 				entry = field[1] " " field[2]
 				pattern = entry
 				gsub(/[.]/, "[.]", pattern)
 				gsub(/[*]/, ".*", pattern)
 				patterns[entry] = "^" pattern "$"
-				unused[entry] = 1
+				unused[entry] = !optional
 			}
 		}
 		{
