@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `--json` prints. docs/hmmctl.md lists the fields.
+// What `--json` prints. hmmctl.schema.json lists the fields, and docs/hmmctl.md explains them.
 #pragma once
 
 #include "devices.hpp"
