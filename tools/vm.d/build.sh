@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# Builds modules and user space of this checkout.
+# Builds this checkout's modules and user space.
 #
-#   build/VERSION-FLAVOUR/    a copy of the module sources with the modules built for that kernel; with --llvm it is
+#   build/VERSION-FLAVOUR/    a copy of the module sources, with the modules built for that kernel; with --llvm it is
 #                             build/VERSION-llvm-FLAVOUR/
 #   build/user/               libraries, tools, tests and examples (cmake)
 #   build/host-asan/          the same with ASan and UBSan, for the tests that need no guest
 
-USER_TARGET=all # what is built of user space; the demo needs hmmrt-examples only, and no modules for tests
+USER_TARGET=all # the target to build in user space; the demo only needs hmmrt-examples, and no test modules
 
 module_dir() { echo "$BUILD/$(build_name "$1" "$2")"; }
 
-# Kbuild writes objects next to the sources, so each kernel gets its own copy of the sources. Objects, *.mod.c and
-# generated/ stay in the copy, so that only changed files are compiled again. Prints the files that it changed.
+# Kbuild writes objects next to the sources, so each kernel gets its own copy of the sources. We keep objects, *.mod.c
+# and generated/ in the copy, so that only changed files are recompiled. Prints the files that changed.
 sync_module_sources() {
 	mkdir -p "$1"
 	(cd "$REPO" && rsync --archive --omit-dir-times --relative --delete --out-format=%n \
@@ -22,7 +22,7 @@ sync_module_sources() {
 		Kbuild include kmod tests/canary "$1/")
 }
 
-# make_modules KERNEL_BUILD DIR: makes hmmrt's modules, and but for the demo those for tests, then the module of the
+# make_modules KERNEL_BUILD DIR: builds hmmrt's modules and, except for the demo, the test modules and the module of the
 # canary tests.
 make_modules() {
 	local tests=n
@@ -31,7 +31,7 @@ make_modules() {
 	[[ $tests == n ]] || in_system make -C "$1" M="$2/tests/canary" LLVM="$LLVM" W=1 modules
 }
 
-# modules_are_for KERNEL_BUILD DIR: succeeds if DIR has the modules that are needed, built for exactly this kernel.
+# modules_are_for KERNEL_BUILD DIR: succeeds if DIR has all required modules, built for exactly this kernel.
 modules_are_for() {
 	local built
 	[[ -e $2/done ]] || return
@@ -55,13 +55,14 @@ build_modules() {
 		build_modules_locked "modules for $1 $2${LLVM:+ of LLVM}" "$KERNEL_BUILD" "$(module_dir "$1" "$2")"
 }
 
-# User space is the same for all kernels. Its tests use the default kernel's source, and the demo uses none.
+# User space is the same for all kernels. Its tests use the default kernel's source; the demo doesn't need any.
 default_kernel_source() (
 	[[ $USER_TARGET == all ]] || exit 0
 	ensure_source "$(default_kernel)" && echo "$KERNEL_SOURCE"
 )
 
-# cmake looks again for packages when all is to be built after the demo, which needs fewer of them.
+# The demo needs fewer packages than the full build, so each target gets a cmake run of its own, which looks for
+# packages again.
 cmake_build() {
 	local dir=$1 target=$2 source
 	shift 2
@@ -81,23 +82,23 @@ user_step() {
 	up_to_date "$1" "$2" || step "$text" cmake_build "$@"
 }
 
-# Builds all of user space but the tests that run in build/host-asan only, or what the demo needs. It needs the kernel
-# source for kselftest_harness.h. Files that are compiled together read the headers once, which halves the time.
+# Builds USER_TARGET, without the tests that only run in build/host-asan. The tests need the kernel source for
+# kselftest_harness.h. A unity build reads the headers fewer times, which halves the build time.
 build_user() {
 	[[ -e $REPO/CMakeLists.txt ]] || return 0
 	with_lock "$(checkout_lock user)" user_step "user space" "$BUILD/user" "$USER_TARGET" \
 		-DHMMRT_PURE_TESTS=OFF -DCMAKE_UNITY_BUILD=ON
 }
 
-# build_upstream VERSION FLAVOUR: builds the kernel's own HMM tests of this version next to the modules. It runs in a
-# subshell because ensure_source sets the kernel paths to those of the plain flavour.
+# build_upstream VERSION FLAVOUR: builds this kernel version's own HMM tests next to the modules. It runs in a subshell
+# because ensure_source points the kernel paths to the plain flavour.
 build_upstream() (
 	ensure_source "$1" || exit
 	dir=$(module_dir "$1" "$2")
 	with_lock "$(checkout_lock "modules-$(build_name "$1" "$2")")" "$REPO/tests/upstream/build" "$KERNEL_SOURCE" "$dir/hmm-tests"
 )
 
-# GCC takes half as long with these flags, and the sanitizers still name functions and lines.
+# These flags halve GCC's time, and the sanitizers still report functions and lines.
 build_host_tests() {
 	local flags="-O1 -g1 -DNDEBUG"
 	[[ -e $REPO/CMakeLists.txt ]] || return 0
@@ -105,7 +106,7 @@ build_host_tests() {
 		-DHMMRT_SANITIZE=ON -DCMAKE_C_FLAGS_RELWITHDEBINFO="$flags" -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="$flags"
 }
 
-# build_in_kernel VERSION FLAVOUR: the kernel, and what is built in its folders.
+# build_in_kernel VERSION FLAVOUR: builds the kernel, the modules and, except for the demo, the upstream HMM tests.
 build_in_kernel() {
 	build_modules "$1" "$2" || return
 	[[ $USER_TARGET != all ]] || build_upstream "$1" "$2"
@@ -113,9 +114,10 @@ build_in_kernel() {
 
 build_user_last() { renice -n 19 -p "$BASHPID" >/dev/null && build_user; }
 
-# build_beside VERSION FLAVOUR: builds user space beside the kernel, at the lowest priority: while one processor unpacks,
-# configures or links a kernel, the others have nothing to do. The first one that fails ends the other. Each is waited for
-# when it ends: bash forgets the status of an ended process when its number is used again, which a kernel's build does.
+# build_beside VERSION FLAVOUR: builds user space in parallel with the kernel, at the lowest priority: unpacking,
+# configuring and linking a kernel only keep one processor busy. If one of the two fails, we end the other. We wait for
+# each one as soon as it ends: bash forgets the status of an ended process once its PID is reused, and a kernel build
+# goes through enough PIDs for that.
 build_beside() {
 	local jobs=() user kernel ended other rc=0 failed='' log=$BUILD/log/user.$$
 	mkdir -p "$BUILD/log"
@@ -135,7 +137,7 @@ build_beside() {
 	return "$rc"
 }
 
-# Builds everything that a run on this kernel needs.
+# build_all VERSION FLAVOUR: builds everything that a run on this kernel needs.
 build_all() {
 	if is_stock "$1"; then
 		build_for_stock

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# Shared by all parts of tools/vm, and by tools/compilers: paths, exit codes, messages, locks.
+# Paths, exit codes, messages, locks and jobs for tools/vm, tools/package and tools/compilers.
 #
-# CACHE is shared by all checkouts of a user: unpacked kernel sources and built kernels.
+# CACHE holds unpacked kernel sources and built kernels; all checkouts of a user share it.
 # BUILD belongs to this checkout: modules, user space, results (out/) and logs (log/).
 
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
@@ -13,12 +13,12 @@ CACHE=${HMMRT_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/hmmrt}
 JOBS=$(nproc)
 
 # Exit codes of tools/vm itself
-readonly EXIT_USAGE=64 # the arguments make no sense
+readonly EXIT_USAGE=64 # invalid arguments
 readonly EXIT_GUEST=69 # the guest did not boot, panicked, hung or was lost
 readonly EXIT_LOG=70   # the kernel log holds a complaint
 
-PROGRAM=vm # that speaks
-HELP=help  # how it is asked what it does
+PROGRAM=vm # prefix of messages
+HELP=help  # argument that shows the program's help
 
 say() { printf '%s: %s\n' "$PROGRAM" "$*" >&2; }
 
@@ -32,7 +32,7 @@ usage_error() {
 	exit "$EXIT_USAGE"
 }
 
-# os_release NAME: prints this value of the system, like VERSION_CODENAME, or nothing.
+# os_release NAME: prints this variable of /etc/os-release, for example VERSION_CODENAME, or an empty line.
 os_release() (
 	unset "$1"
 	# shellcheck source=/dev/null
@@ -46,8 +46,8 @@ human_time() {
 	if ((s < 60)); then echo "$s s"; else printf '%d min %02d s\n' $((s / 60)) $((s % 60)); fi
 }
 
-# step TEXT COMMAND...: runs the command and prints one line. Its output goes to a log, which is shown on failure. It
-# reads nothing: standard input belongs to what the caller runs in the end.
+# step TEXT COMMAND...: runs the command and prints one line. Its output goes to a log; on failure we print the end of
+# the log. Standard input is /dev/null, because the real one belongs to the command that the caller finally runs.
 step() {
 	local text=$1 log rc=0 start=$SECONDS
 	shift
@@ -66,7 +66,7 @@ step() {
 	rm -f "$log"
 }
 
-# with_lock NAME COMMAND...: runs the command under the lock NAME, which all checkouts of the user share.
+# with_lock NAME COMMAND...: runs the command under the lock NAME, which all of the user's checkouts share.
 with_lock() {
 	local lock=$CACHE/lock/$1 rc=0 fd
 	shift
@@ -84,8 +84,9 @@ with_lock() {
 # checkout_lock NAME: prints a lock name that is unique to this checkout.
 checkout_lock() { echo "checkout-$(printf %s "$REPO" | sha256sum | cut -c1-12)-$1"; }
 
-# begin COMMAND...: starts the command, and sets JOB to its process. It leads a process group, so that end_jobs ends all
-# that it has started. ^C reaches the caller only, which has to end it. It reads nothing, and writes to any terminal.
+# begin COMMAND...: starts the command in the background and sets JOB to its process ID. The command leads a process
+# group of its own, so that end_jobs can end everything that it started. ^C therefore only reaches the caller, which has
+# to end the job itself. We ignore SIGTTOU so that the job can write to a terminal that has TOSTOP set.
 begin() {
 	set -m
 	{
@@ -97,7 +98,8 @@ begin() {
 	set +m
 }
 
-# end_jobs [JOB]...: ends these with all that they have started. A job that has been waited for must not be among them.
+# end_jobs [JOB]...: ends these jobs and everything that they started. Don't pass a job that has been waited for: its
+# number may be in use again.
 end_jobs() {
 	local job try
 	for job in "$@"; do kill -- "-$job" 2>/dev/null || true; done

@@ -1,23 +1,25 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# `tools/vm test --fresh`: both commands of README, as on a machine that has nothing yet. A root is a minimal system of a
-# Debian release, with the packages that a line of fresh_roots() names. It has a clone in /root, which other users cannot
-# enter, and gets what tools/vm itself installs.
+# `tools/vm test --fresh`: runs both commands of the README as if on a newly installed machine. A root is a minimal
+# Debian system with the packages that its line in fresh_roots() lists. We clone hmmrt into its /root, which other users
+# can't enter, and let tools/vm install what it needs.
 #
-#   $CACHE/fresh/SUITE/     the minimal system, of apt and what it needs; it stays as it is
-#   build/fresh/NAME/       what a root of this name has beside that, by an overlay: packages, clone, build. It goes when
-#                           all has passed, and stays to be looked at otherwise.
+#   $CACHE/fresh/SUITE/     the minimal system: apt and its dependencies; never modified
+#   build/fresh/NAME/       an overlay with what this root adds: packages, clone, build. We delete it if everything
+#                           passes, and keep it for inspection otherwise.
 #
-# The kernels are those of this machine's cache, where the compiler and the source are the same; with --cold there are none.
+# A root uses kernels from this machine's cache if its compiler and kernel source are the same; with --cold the cache is
+# empty.
 
-FRESH=no # with --fresh
-COLD=no  # with --cold
+FRESH=no # set by --fresh
+COLD=no  # set by --cold
 readonly FRESH_FOLDER=/root
 readonly FRESH_CLONE=$FRESH_FOLDER/hmmrt
 
-# NAME SUITE PACKAGE...: with nothing; with compilers of which hmmcc needs one more package; with half of what is
-# optional: libraries without headers, headers without their library, and a version of LLVM beside that of the release.
+# Prints NAME SUITE PACKAGE... of each root. "minimal" has no further packages. "clang" has compilers, but lacks one
+# package that hmmcc needs. "half" has half of the optional packages: libraries without their headers, headers without
+# their library, and a version of LLVM that isn't the release's default.
 fresh_roots() {
 	cat <<-'END'
 		13-minimal trixie
@@ -29,8 +31,8 @@ fresh_roots() {
 	END
 }
 
-# choose_fresh [ROOT...] [demo] [test] [NAME...]: sets FRESH_ROOTS to lines of fresh_roots(), FRESH_COMMANDS to demo, test or
-# both, and FRESH_NAMES to the tests that test runs. 12 selects all roots of that release.
+# choose_fresh [ROOT...] [demo] [test] [NAME...]: sets FRESH_ROOTS to lines of fresh_roots(), FRESH_COMMANDS to demo,
+# test or both, and FRESH_NAMES to the tests to run. The ROOT 12 selects all roots of Debian 12.
 choose_fresh() {
 	local word lines all
 	mapfile -t all < <(fresh_roots)
@@ -51,7 +53,7 @@ choose_fresh() {
 	((${#FRESH_NAMES[@]} == 0)) || [[ " ${FRESH_COMMANDS[*]} " == *" test "* ]] || FRESH_COMMANDS+=(test)
 }
 
-# Prints where the release's packages with fixed faults are.
+# Prints the mirror of Debian's security updates.
 security_mirror() {
 	local mirror
 	# shellcheck disable=SC2016 # apt's fields
@@ -60,7 +62,7 @@ security_mirror() {
 	echo "${mirror:-$(debian_mirror | sed 's,/*$,-security,')}"
 }
 
-# It need not survive a loss of power, so dpkg waits for no disk.
+# make_fresh_base SUITE: makes the minimal system. It doesn't have to survive a power failure, so dpkg doesn't sync.
 make_fresh_base() {
 	local base=$CACHE/fresh/$1 suite FOLDER_IN_ROOT=$FRESH_FOLDER
 	[[ ! -d $base ]] || return 0
@@ -73,7 +75,7 @@ make_fresh_base() {
 		in_root "$base.base" apt-get clean && mv "$base.base" "$base"
 }
 
-# in_fresh COMMAND...: runs it in the root, with the variables of a user that has just become root.
+# in_fresh COMMAND...: runs the command in the root, with the environment of a fresh root login.
 in_fresh() {
 	local SHOWN_IN_ROOT=() FOLDER_IN_ROOT=$FRESH_CLONE CHANGES_IN_ROOT=$FRESH_CHANGES name
 	local variables=(HOME="$FRESH_FOLDER" USER=root LOGNAME=root TERM="${TERM:-dumb}" LANG=C.UTF-8
@@ -83,7 +85,7 @@ in_fresh() {
 	in_root "$CACHE/fresh/$FRESH_SUITE" env -i "${variables[@]}" "$@"
 }
 
-# Clones the last commit, or copies what an archive has.
+# Clones the last commit, or copies the tree if this is an unpacked archive.
 clone_for_fresh() (
 	clone=$FRESH_CHANGES/upper$FRESH_CLONE
 	umask 022
@@ -101,7 +103,7 @@ install_in_fresh() {
 	in_fresh apt-get update && in_fresh "${apt[@]}" dist-upgrade && in_fresh "${apt[@]}" install "$@"
 }
 
-# fresh_phase TEXT COMMAND...: as step, and remembers the time.
+# fresh_phase TEXT COMMAND...: like step, and records the time in FRESH_TIMES.
 fresh_phase() {
 	local start=$SECONDS rc=0
 	step "$FRESH_NAME: $1" "${@:2}" || rc=$?
@@ -109,7 +111,8 @@ fresh_phase() {
 	return "$rc"
 }
 
-# run_in_fresh NAME ARGUMENT...: runs tools/vm. What it says about its own phases is shown while it runs, all is in a log.
+# run_in_fresh ARGUMENT...: runs tools/vm in the root. We show its progress messages as it prints them, and write its
+# whole output to a log.
 run_in_fresh() {
 	local log=$BUILD/out/results/fresh-$FRESH_NAME-$1.log start=$SECONDS rc=0 phases='^(vm: |== .* passed, |failed: )'
 	set -- "$log" "$@"
@@ -121,7 +124,8 @@ run_in_fresh() {
 	return "$rc"
 }
 
-# test_in_fresh NAME SUITE [PACKAGE...]: counts each command as a test, and so what comes before them if that fails.
+# test_in_fresh NAME SUITE [PACKAGE...]: counts each command as a test. A root that can't be set up counts as one failed
+# test.
 test_in_fresh() {
 	local passed=0 failures=() command arguments rc=0
 	FRESH_NAME=$1 FRESH_SUITE=$2 FRESH_CHANGES=$BUILD/fresh/$1 FRESH_TIMES=()

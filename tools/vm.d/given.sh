@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# A run gives parameters to the modules, and environment variables to the command. Wrong ones are refused here, by name:
-# the kernel ignores a parameter that a module does not have.
+# Module parameters, and environment variables for the command. We check parameters here and name the wrong one, because
+# the kernel ignores a parameter that a module doesn't have.
 
-MODULE_PARAMS=() # NAME=VALUE; a later one replaces an earlier one
+MODULE_PARAMS=() # NAME=VALUE; the last one of a name takes effect
 VARIABLES=()     # NAME=VALUE for the command
 
-# Limits of the modules and of the library.
+# Limits of the modules and the library.
 readonly MAX_DEVICES=16
 readonly MAX_DEVICE_MIB=65536
 readonly MAX_LANES=128
 
-# Variables that bash sets itself and lets no script change.
+# Variables that bash sets itself and doesn't let scripts change.
 readonly BASH_VARIABLES='^(BASHOPTS|BASH_VERSINFO|EUID|PPID|SHELLOPTS|UID)$'
 
-# whole_number TEXT FIRST LAST: succeeds for a decimal number from FIRST to LAST.
+# whole_number TEXT FIRST LAST: succeeds if the text is a decimal number from FIRST to LAST.
 whole_number() { [[ $1 =~ ^[0-9]{1,9}$ ]] && ((10#$1 >= $2 && 10#$1 <= $3)); }
 
-# size_in_mib SIZE: prints a size like 64M in MiB, rounded down; fails if it is no size.
+# size_in_mib SIZE: converts a size like 64M to MiB, rounded down; fails if it isn't a size.
 size_in_mib() {
 	[[ $1 =~ ^([0-9]{1,15})([KMGkmg]?)$ ]] || return
 	case ${BASH_REMATCH[2]} in
@@ -29,7 +29,7 @@ size_in_mib() {
 	esac
 }
 
-# size_is_whole SIZE: succeeds if the size is a multiple of 2 MiB, as device memory is.
+# size_is_whole SIZE: succeeds if the size is a multiple of 2 MiB, as device memory has to be.
 size_is_whole() {
 	local number=${1%[KMGkmg]}
 	case $1 in
@@ -68,13 +68,14 @@ set_lanes() {
 	VARIABLES+=("HMMRT_LANES=$((10#$1))")
 }
 
-# set_module_param NAME[=VALUE]; check_module_params asks the modules.
+# set_module_param NAME[=VALUE]: only checks the syntax; check_module_params asks the modules.
 set_module_param() {
 	[[ $1 =~ ^[A-Za-z_][A-Za-z0-9_]*(=[^[:space:]]*)?$ ]] || usage_error "--module-param $1: not NAME=VALUE"
 	MODULE_PARAMS+=("$1")
 }
 
-# Prints NAME=VALUE of a variable that tools/vm was started with. The variables of this script hide some of them.
+# variable_of_caller NAME: prints NAME=VALUE and a full stop for a variable that tools/vm was started with. We read it
+# from /proc, because this script's own variables may have replaced it.
 variable_of_caller() {
 	local pair
 	while IFS= read -r -d '' pair; do
@@ -89,7 +90,7 @@ set_variable() {
 	[[ $name =~ ^[A-Za-z_][A-Za-z0-9_]*$ ]] || usage_error "--env $1: not NAME or NAME=VALUE"
 	[[ ! $name =~ $BASH_VARIABLES ]] || usage_error "--env $name: the shell in the guest sets it itself"
 	if [[ $pair != *=* ]]; then
-		# The full stop keeps line feeds at the end of the value.
+		# $(...) strips trailing line feeds; the full stop preserves those of the value.
 		pair=$(variable_of_caller "$name") ||
 			usage_error "--env $name: it is not set here; --env $name=VALUE gives it a value"
 		pair=${pair%.}
@@ -97,18 +98,18 @@ set_variable() {
 	VARIABLES+=("$pair")
 }
 
-# Prints the commands that set the variables in a shell.
+# Prints shell commands that export VARIABLES.
 export_commands() {
 	local pair
 	for pair in "${VARIABLES[@]}"; do printf 'export %s=%q\n' "${pair%%=*}" "${pair#*=}"; done
 }
 
-# params_of MODULE: prints NAME TYPE of each parameter that a built module has; the type is like "array of uint".
+# params_of MODULE: prints NAME TYPE for each parameter of a built module; a type is, for example, "array of uint".
 params_of() {
 	PATH=$PATH:/usr/sbin:/sbin modinfo -F parm "$MODULE_DIR/$1.ko" | sed -nE 's/^([A-Za-z0-9_]+):.*\(([^()]*)\)$/\1 \2/p'
 }
 
-# value_is TYPE TEXT: succeeds if the text is a value of this type.
+# value_is TYPE TEXT: succeeds if the text is a valid value of this type.
 value_is() {
 	local type=${1#array of } text=$2 value values
 	if [[ $1 == "array of "* ]]; then
@@ -132,7 +133,7 @@ describe_type() {
 	esac
 }
 
-# check_range NAME VALUE: the modules say no more than "Invalid argument" of these.
+# check_range NAME VALUE: checks devices= and memory=; for bad ones, the modules only report "Invalid argument".
 check_range() {
 	local mib sizes
 	case $1 in
@@ -149,8 +150,8 @@ check_range() {
 	esac
 }
 
-# Checks all parameters, and divides them among PARAMS_MODULE, one variable for each of MODULES. The built modules
-# know their names and types. HMMRT_SIMGPU_PARAMS counts only where modules are loaded.
+# Checks all parameters against the names and types in the built modules, and assigns each to the PARAMS_MODULE variable
+# of the module that has it. HMMRT_SIMGPU_PARAMS only counts if modules are loaded.
 check_module_params() {
 	local module name type param value all='' found params
 	local -A types=() owners=()

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# Boots the guest for one command and determines the result.
+# Boots a guest, runs one command in it, and determines the result.
 #
 # Each run has a folder build/log/run.XXXXXX, which the guest mounts. The host writes the command to it, the guest
 # writes `status` and `kmemleak` (see guest-init), and QEMU writes the serial console to `serial`, which has the
 # whole kernel log even if the guest is lost.
 
-# Options of a run, with their defaults. tools/vm sets them from the command line.
+# Options of a run and their defaults. tools/vm sets them from the command line.
 KERNEL=$(default_kernel)
 FLAVOUR=plain
 MEMORY=4G
-CPUS='' # processors; 2 when empty, and 1 with --icount
-NUMA='' # nodes; the default of the command when empty
-THP='' # mode of transparent huge pages; the kernel's default when empty
-TIME_LIMIT='' # seconds; the default of the command when empty
+CPUS='' # processors; if empty, 2, or 1 with --icount
+NUMA='' # nodes; if empty, the command's default
+THP='' # mode of transparent huge pages; if empty, the kernel's default
+TIME_LIMIT='' # seconds; if empty, the command's default
 MODULES="hmmrt hmmrt_simgpu"
 LEAK_SCAN=yes
 PREALLOC=no
@@ -25,14 +25,15 @@ COHERENT=no
 CORE=no
 SYSTEM='' # root folder of a stock kernel's user space
 
-# Memory for coherent devices. It lies behind the guest's RAM, and the guest's kernel does not use it.
+# Memory for coherent devices. It follows the guest's RAM, and we reserve it so that the guest's kernel doesn't use it.
 readonly COHERENT_REGIONS=4
 readonly COHERENT_MIB=256
 readonly USUAL_TIME_LIMIT=900
-# Folders that programs write to. What they write is lost with the guest. It sees what this machine has in SHOWN ones.
+# Folders that programs write to. The guest has a tmpfs on each, so what they write is lost when it ends. In the SHOWN
+# folders it also sees this machine's files.
 readonly WRITABLE="/tmp /run /var/tmp /mnt"
 readonly SHOWN="/tmp /var/tmp /mnt"
-readonly MOST_SHOWN=500 # entries of such a folder
+readonly MOST_SHOWN=500 # maximum number of entries of such a folder
 readonly RUNS_KEPT=20
 readonly KVM_DEADLINE=15
 
@@ -45,8 +46,8 @@ new_run_dir() {
 	chmod 755 "$RUN_DIR"
 }
 
-# Plans the guest's memory map, in MiB. At most 2 GiB of RAM are below 4 GiB, where the firmware has its tables. The
-# devices' memory is the last part, which is always above 4 GiB.
+# Plans the guest's memory map, in MiB. We keep at most 2 GiB of RAM below 4 GiB, where the firmware has its tables. The
+# devices' memory comes last and is always above 4 GiB.
 plan_memory() {
 	local region start
 	MEMORY_MIB=$(((($(numfmt --from=iec "$MEMORY") >> 20) + 1) / 2 * 2))
@@ -59,7 +60,7 @@ plan_memory() {
 	done
 }
 
-# Gives each coherent device the memory that the guest's kernel leaves alone.
+# Assigns each coherent device a region of the memory that the guest's kernel doesn't use.
 add_coherent_memory() {
 	local param devices=2 mib list
 	[[ $COHERENT == yes && $MODULES ]] || return 0
@@ -78,7 +79,7 @@ add_coherent_memory() {
 	PARAMS_hmmrt_simgpu+=" coherent=$list"
 }
 
-# Finds the modules and checks what they are given.
+# Finds the modules and checks their parameters.
 choose_modules() {
 	MODULE_DIR=$(module_dir "$KERNEL" "$FLAVOUR")
 	[[ -z $MODULES ]] || modules_are_for "$KERNEL_BUILD" "$MODULE_DIR" || die "the modules are not built; run tools/vm build"
@@ -86,7 +87,7 @@ choose_modules() {
 	add_coherent_memory
 }
 
-# Writes the variables for the scripts in the guest, as shell assignments that busybox and bash can read.
+# Writes the variables for the scripts in the guest as shell assignments that both busybox and bash can read.
 write_conf() {
 	local name
 	CWD=$PWD
@@ -99,7 +100,7 @@ write_conf() {
 	fi
 }
 
-# The command gets a small, defined environment: these variables and all that start with HMMRT_ or GTEST_.
+# The command gets a small, well-defined environment: these variables and all that start with HMMRT_ or GTEST_.
 write_environment() {
 	local name
 	for name in PATH HOME TERM LANG LC_ALL $(compgen -e HMMRT_) $(compgen -e GTEST_); do
@@ -115,10 +116,11 @@ write_environment() {
 	} >>"$RUN_DIR/environment"
 }
 
-# The command, after its own variables. They do not change how the scripts in the guest work.
+# write_command COMMAND...: writes the command, preceded by its variables. We set these here, not in the environment
+# file, so that they don't affect the scripts in the guest.
 write_command() { { export_commands && printf '%q ' "$@"; } >"$RUN_DIR/command"; }
 
-# fstab_name TEXT: prints a name as it is written in fstab.
+# fstab_name TEXT: escapes a name for fstab.
 fstab_name() {
 	local name=${1//\\/\\134}
 	name=${name// /\\040}
@@ -126,7 +128,7 @@ fstab_name() {
 	printf %s "${name//$'\n'/\\012}"
 }
 
-# The newest folders, files and symbolic links of DIR, ended by NUL.
+# newest_entries DIR: prints the newest folders, files and symbolic links of DIR, each terminated by NUL.
 newest_entries() {
 	find "$1" -mindepth 1 -maxdepth 1 -type d,f,l -printf '%T@ %p\0' 2>/dev/null | sort -znr |
 		sed -z "s/^[^ ]* //; ${MOST_SHOWN}q"
@@ -168,7 +170,8 @@ make_initramfs() {
 	rm -rf "$root"
 }
 
-# Tests whether KVM works here, with a guest that prints a line and powers off. KVM can hang instead of failing.
+# Tests whether KVM works here by booting a guest that prints a line and powers off. A broken KVM may hang instead of
+# failing, so the probe has a deadline.
 probe_kvm() {
 	local dir pid try
 	dir=$(mktemp -d)
@@ -181,7 +184,7 @@ probe_kvm() {
 		-serial "file:$dir/serial" -no-reboot -kernel "$KERNEL_IMAGE" -initrd "$dir/cpio" \
 		-append "console=ttyS0 panic=-1" </dev/null >/dev/null 2>&1 &
 	pid=$!
-	# Do not wait for it: a process that is stuck in the kernel does not exit even when killed.
+	# Don't use wait: a process that is stuck in the kernel doesn't exit even when killed.
 	for ((try = 0; try < KVM_DEADLINE * 10; try++)); do
 		kill -0 "$pid" 2>/dev/null && sleep 0.1
 	done
@@ -198,7 +201,7 @@ find_accelerator() {
 	mv "$1.new" "$1"
 }
 
-# Prints the accelerator. It is determined once per boot of this machine.
+# Prints the accelerator, which we determine once per boot of this machine.
 accelerator() {
 	local file
 	[[ -w /dev/kvm ]] || { echo "tcg,thread=multi" && return; }
@@ -207,8 +210,8 @@ accelerator() {
 	cat "$file"
 }
 
-# Chooses the accelerator and the number of processors. With more than one, a guest that counts instructions does not
-# boot: the first waits for the second, which does not run.
+# Chooses the accelerator and the number of processors. A guest that counts instructions doesn't boot with more than
+# one: the first processor waits for the second, which never runs.
 choose_processors() {
 	ACCEL=$(accelerator)
 	CPUS=${CPUS:-$([[ $ICOUNT == yes ]] && echo 1 || echo 2)}
@@ -219,8 +222,8 @@ choose_processors() {
 	ACCEL=tcg,thread=single
 }
 
-# With two or more nodes, memory and processors are divided evenly, and the last node also has the devices' memory.
-# Each processor is a socket, because a socket must not span nodes.
+# With two or more nodes, we divide memory and processors evenly, and give the devices' memory to the last node. Each
+# processor is a socket of its own, because a socket must not span nodes.
 numa_arguments() {
 	local node first=0 last given=0 end
 	((NUMA > 1)) || return 0
@@ -241,14 +244,13 @@ qemu_arguments() {
 	local reserved=$((COHERENT_REGIONS * COHERENT_MIB)) options
 	options="console=ttyS0 panic=-1 oops=panic ignore_loglevel printk.devkmsg=on secretmem.enable=1"
 	[[ -z $THP ]] || options+=" transparent_hugepage=$THP"
-	# An emulated processor does not announce a reliable TSC. The other clocks are devices of QEMU: reading one
-	# stops all processors.
-	# Nor does it find its timer on a busy machine, where the ticks that it waits for come late.
+	# An emulated processor doesn't announce a reliable TSC. The alternatives are QEMU devices, and reading one
+	# stops all processors. On a busy machine the kernel's timer check fails as well, because the ticks come late.
 	[[ $ACCEL != tcg* ]] || options+=" tsc=reliable no_timer_check"
-	# The TSC counts nanoseconds then, which the guest would measure less exactly.
+	# With --icount the TSC counts nanoseconds. Tell the guest, because its own calibration is less accurate.
 	[[ $ICOUNT == no ]] || options+=" tsc_early_khz=1000000"
-	# From 6.17 on KASAN asks the processor's features whether page tables have five levels. identify_cpu() clears the
-	# features before it reads them: KASAN takes the addresses for wild that an interrupt uses in between.
+	# Since 6.17, KASAN decides by the CPU features whether page tables have five levels. identify_cpu() clears the
+	# features before it reads them again: if an interrupt arrives in between, KASAN reports its addresses as wild.
 	[[ $FLAVOUR != debug ]] || options+=" no5lvl"
 	printf '%s\n' -machine "q35,pit=off,max-ram-below-4g=${MEMORY_LOW_MIB}M" -accel "$ACCEL" \
 		-cpu max,erms=off,fsrm=off -smp "$CPUS" -m "$((MEMORY_MIB + reserved))M" \
@@ -262,7 +264,7 @@ qemu_arguments() {
 	[[ ! $SYSTEM ]] || printf '%s\n' -virtfs "$share,path=$BUILD/root,mount_tag=system,readonly=on"
 	numa_arguments
 	[[ $PREALLOC == no ]] || echo -mem-prealloc
-	# An instruction takes a nanosecond, and a wait takes no longer on this machine than to find out when it ends.
+	# An instruction takes one nanosecond. If the guest is idle, QEMU skips to the next timer instead of sleeping.
 	[[ $ICOUNT == no ]] || printf '%s\n' -icount shift=0,sleep=off
 	if [[ $INTERACTIVE == yes ]]; then
 		printf '%s\n' -chardev stdio,id=tty,signal=off -device virtconsole,chardev=tty
@@ -274,17 +276,19 @@ qemu_arguments() {
 	fi
 }
 
-# QEMU itself aborts now and then while the emulated firmware or kernel sets up PCI devices: its lookup of a device's
-# registers is not safe against another processor that moves them. Nothing has run in the guest then.
+# lost_in_boot STATUS: succeeds if QEMU lost the guest before init ran, for one of two reasons that a retry fixes:
 #
-# The kernel changes its code while another processor runs it, with a breakpoint there for a moment. An emulated processor
-# can reach the breakpoint after the kernel has removed it, and the kernel takes that for an error.
+# QEMU occasionally aborts while the emulated firmware or kernel sets up PCI devices, because its lookup of a device's
+# registers races with another processor that moves them.
+#
+# To patch code that another processor may be executing, the kernel temporarily inserts a breakpoint. An emulated
+# processor can hit the breakpoint after the kernel has removed it, and the kernel treats that as an error.
 lost_in_boot() {
 	! grep -qa "Run /init" "$RUN_DIR/serial" 2>/dev/null || return
 	(($1 == 134)) || { [[ $ACCEL == tcg* ]] && grep -qa "Oops: int3" "$RUN_DIR/serial"; }
 }
 
-# Runs QEMU under the time limit. Of its exit status only "timed out" (124 or 137) and "aborted" (134) are used.
+# Runs QEMU under the time limit. The callers only care about the statuses "timed out" (124, 137) and "aborted" (134).
 run_qemu_once() {
 	local arguments pid rc=0 qemu=(timeout --foreground -k 2 "$TIME_LIMIT" qemu-system-x86_64)
 	mapfile -t arguments <"$RUN_DIR/qemu"
@@ -309,15 +313,16 @@ run_qemu() {
 	return "$rc"
 }
 
-# Forwards standard input to QEMU while the guest reads it. QEMU does not get it directly, because it would change the
-# mode of a terminal. In the background, reading a terminal fails instead of stopping everything.
+# Forwards standard input to QEMU while the guest reads it. We don't pass it to QEMU directly, because QEMU would change
+# a terminal's mode. We ignore SIGTTIN so that reading a terminal in the background fails instead of stopping
+# everything.
 run_qemu_with_input() {
 	local rc=0
 	mkfifo "$RUN_DIR/in"
 	(trap '' TTIN && exec cat <&0 >"$RUN_DIR/in" 2>/dev/null) <&0 &
 	READER=$!
 	run_qemu <"$RUN_DIR/in" >/dev/null || rc=$?
-	# It may wait for a terminal that gets no input.
+	# The reader may be blocked on a terminal without input.
 	kill "$READER" 2>/dev/null || true
 	wait "$READER" 2>/dev/null || true
 	READER=''
@@ -325,7 +330,7 @@ run_qemu_with_input() {
 	return "$rc"
 }
 
-# Forwards the command's output while the guest writes it.
+# Forwards the command's output as the guest writes it.
 run_qemu_with_output() {
 	local out err rc=0
 	mkfifo "$RUN_DIR/out" "$RUN_DIR/err"
@@ -363,7 +368,7 @@ report_cores() {
 	while IFS= read -r core; do say "a core was dumped: $core"; done <"$RUN_DIR/cores"
 }
 
-# Prints the names of the programs that an instruction ended that the processor does not have. The kernel's log has them.
+# Prints the programs that died of an invalid opcode, according to the kernel log.
 illegal_programs() { sed -n 's/^.*traps: \(.*\)\[[0-9]*\] trap invalid opcode .*/\1/p' "$RUN_DIR/serial" 2>/dev/null | sort -u; }
 
 report_illegal_instructions() {

@@ -151,7 +151,8 @@ help_doctor() {
 	END
 }
 
-# The whole text is written at once, so that a reader that closes the pipe early, like head, ends nothing.
+# Writes the whole text at once and ignores SIGPIPE, so that a reader that closes the pipe early, such as head, doesn't
+# make us fail.
 show_help() {
 	local text
 	text=$(if declare -F "help_$1" >/dev/null; then "help_$1"; else help_overview; fi)
@@ -160,7 +161,7 @@ show_help() {
 
 MISSING=0
 
-# need TEXT COMMAND...: prints one line of the doctor, and counts what is missing.
+# need TEXT COMMAND...: prints the doctor's line for a requirement, and counts it in MISSING if the command fails.
 need() {
 	local text=$1
 	shift
@@ -172,7 +173,7 @@ need() {
 	fi
 }
 
-# option TEXT OTHERWISE COMMAND...: prints one line of the doctor, about what tools/vm can do without.
+# option TEXT OTHERWISE COMMAND...: prints the doctor's line for something optional.
 option() {
 	local text=$1 otherwise=$2
 	shift 2
@@ -183,7 +184,7 @@ option() {
 	fi
 }
 
-# Only a guest that has booted with KVM shows that it works: its device may be there and not work.
+# /dev/kvm may exist without working, so only a guest that booted with KVM proves that it works.
 kvm_works() (
 	kernel_paths "$(default_kernel)" plain
 	[[ $(accelerator) == kvm ]]
@@ -200,10 +201,10 @@ check_kvm() {
 	fi
 }
 
-# A kernel with its source needs most of the space.
+# Prints the disk space that we need, in GB. Most of it is for a kernel and its source.
 space_gb() { if kernel_is_built "$(default_kernel)" plain >/dev/null 2>&1; then echo 1; else echo 4; fi; }
 
-# free_space GB: succeeds if this much is free where the cache is or will be.
+# free_space GB: succeeds if this much is free on the cache's file system.
 free_space() {
 	local dir=$CACHE
 	while [[ ! -d $dir ]]; do dir=$(dirname "$dir"); done

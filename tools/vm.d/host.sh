@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# --host: loads the modules into the running kernel of this machine instead of booting a guest.
+# --host: loads the modules into this machine's running kernel instead of booting a guest.
 
 HOST_BUILD=${HMMRT_HOST_BUILD:-/lib/modules/$(uname -r)/build}
 
@@ -47,7 +47,7 @@ load_host_modules() {
 	done
 }
 
-# Runs the command with its variables, in a process of its own.
+# Runs the command in a subshell, so that its variables don't affect this script.
 run_with_variables() (
 	export HMMRT_MODULE_DIR=$MODULE_DIR HMMRT_GUEST='' HMMRT_OUT=$BUILD/out
 	((${#VARIABLES[@]} == 0)) || export "${VARIABLES[@]}"
@@ -63,7 +63,7 @@ build_host() {
 		build_modules_locked "modules for the running kernel" "$HOST_BUILD" "$MODULE_DIR" && build_user
 }
 
-# run_host COMMAND...: like run_guest, on the running kernel. Only log lines of this run are checked.
+# run_host COMMAND...: like run_guest, on the running kernel. We only check the log lines of this run.
 run_host() {
 	local rc=0 mark complaints
 	check_module_params

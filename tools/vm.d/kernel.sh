@@ -3,23 +3,23 @@
 #
 # Builds the guest's kernels. A kernel is a VERSION of tools/kernel/KERNELS in a FLAVOUR, plain or debug.
 #
-#   $CACHE/package/PACKAGE_PACKAGEVERSION_all.deb  the source, if this machine's release does not have it
+#   $CACHE/package/PACKAGE_PACKAGEVERSION_all.deb  the source package, if this machine's release doesn't have it
 #   $CACHE/source/PACKAGE-PACKAGEVERSION/       the unpacked source; builds are out of tree
 #   $CACHE/kernel/VERSION-FLAVOUR-KEY/          its build folder; complete if it has the file `done`. With --llvm it is
 #                                               VERSION-llvm-FLAVOUR-KEY.
 #
-# KEY is a hash of the source's package version, the compiler and the configuration without comments. So a changed
+# KEY is a hash of the source's package version, the compiler and the configuration without comments, so a changed
 # option or an updated package makes a new kernel and keeps the old one. make continues an interrupted build.
 
 KERNEL_D=$REPO/tools/kernel
-LLVM='' # 1 with --llvm: clang and LLVM's tools build kernel and modules, as kbuild's variable of this name says
+LLVM='' # kbuild's variable: 1 with --llvm, to build kernel and modules with clang and LLVM's tools
 
-# A kernel of a distribution, as it is: see stock.sh.
+# is_stock KERNEL: succeeds for a distribution's unmodified kernel: see stock.sh.
 is_stock() { [[ $1 == stock-* ]]; }
 
 all_kernels() { awk '!/^#/ && NF { print $1 }' "$KERNEL_D/KERNELS"; }
 
-# The kernel of this machine's release, or the first one.
+# Prints the kernel of this machine's release, or else the first one in KERNELS.
 default_kernel() {
 	awk -v release="$(os_release VERSION_CODENAME)" '
 		/^#/ || !NF { next }
@@ -35,7 +35,8 @@ kernel_package() {
 	echo "$package"
 }
 
-# Prints the suites to fetch the source from. Empty for a package of this machine's release, which is installed.
+# kernel_suites VERSION: prints the suites to fetch the source from; none if this machine's release has the package,
+# which we install then.
 kernel_suites() {
 	awk -v v="$1" -v release="$(os_release VERSION_CODENAME)" '
 		!/^#/ && $1 == v {
@@ -44,7 +45,7 @@ kernel_suites() {
 		}' "$KERNEL_D/KERNELS" | xargs
 }
 
-# kernel_options VERSION FLAVOUR: prints the options. Later files override earlier ones.
+# kernel_options VERSION FLAVOUR: prints the merged options; later files override earlier ones.
 kernel_options() {
 	local files=("$KERNEL_D/guest.config")
 	[[ $2 == debug ]] && files+=("$KERNEL_D/debug.config")
@@ -53,7 +54,7 @@ kernel_options() {
 		awk -F= '{ value[$1] = $2 } END { for (name in value) print name "=" value[name] }' | sort
 }
 
-# Prints the version of the source package: of the installed one, or of the one that was fetched.
+# kernel_package_version VERSION: prints the version of the installed or fetched source package.
 kernel_package_version() {
 	local package file
 	package=$(kernel_package "$1")
@@ -66,10 +67,10 @@ kernel_package_version() {
 	fi
 }
 
-# build_name VERSION FLAVOUR: prints the name of what is built for this kernel.
+# build_name VERSION FLAVOUR: prints the name under which we keep builds for this kernel.
 build_name() { echo "$1${LLVM:+-llvm}-$2"; }
 
-# Prints the version of the compiler that builds kernel and modules.
+# Prints the version line of the compiler for kernel and modules.
 kernel_compiler() { "$([[ $LLVM ]] && echo clang || echo gcc)" --version | sed -n 1p; }
 
 # kernel_paths VERSION FLAVOUR: sets KERNEL_SOURCE, KERNEL_BUILD, KERNEL_TARGET and KERNEL_IMAGE.
@@ -79,14 +80,14 @@ kernel_paths() {
 	KERNEL_SOURCE=$CACHE/source/$(kernel_package "$1")-$version
 	key=$( (echo "$version" && kernel_compiler && kernel_options "$1" "$2") | sha256sum | cut -c1-12)
 	KERNEL_BUILD=$CACHE/kernel/$(build_name "$1" "$2")-$key
-	# vmlinux saves the decompression, about a second of emulation, and 37 objects. With KASAN the direct start (PVH)
-	# does not work.
+	# Booting vmlinux avoids the decompression, which takes about a second in an emulated guest, and 37 objects.
+	# This direct boot (PVH) doesn't work with KASAN.
 	KERNEL_TARGET=vmlinux
 	KERNEL_IMAGE=$KERNEL_BUILD/vmlinux
 	[[ $2 == plain ]] || { KERNEL_TARGET=bzImage && KERNEL_IMAGE=$KERNEL_BUILD/arch/x86/boot/bzImage; }
 }
 
-# Writes the packed source to the standard output.
+# packed_source VERSION: writes the compressed source to standard output.
 packed_source() {
 	local package
 	package=$(kernel_package "$1")
@@ -97,7 +98,8 @@ packed_source() {
 	fi
 }
 
-# Three quarters of the source, which the guest's kernels are not built from. Their Makefile and Kconfig files are read.
+# Three quarters of the source, which the guest's kernels don't use. We keep Makefile and Kconfig files, because the
+# build reads them.
 readonly UNUSED_SOURCES=(
 	'arch/[!x]*/*.[chS]' 'arch/[!x]*/*.dts*' 'sound/*.[ch]'
 	drivers/{gpu,media,scsi,staging,usb,clk,pinctrl,infiniband,video}'/*.[ch]' 'drivers/net/*/*.[ch]'
@@ -115,7 +117,7 @@ unpack_kernel() {
 
 kernel_make() { make -C "$KERNEL_SOURCE" O="$KERNEL_BUILD" LLVM="$LLVM" "$@"; }
 
-# configure_kernel VERSION FLAVOUR: applies the options, and fails if one of them did not take effect.
+# configure_kernel VERSION FLAVOUR: applies the options, and fails if one of them didn't take effect.
 configure_kernel() {
 	local options=$KERNEL_BUILD/requested.config line lost=0
 	mkdir -p "$KERNEL_BUILD" &&
@@ -133,11 +135,12 @@ configure_kernel() {
 	((lost == 0)) && kernel_make -j"$JOBS" prepare modules_prepare
 }
 
-# Counts the objects that still have to be compiled, by a dry run. The dry run reports errors, because it cannot link
-# objects that it did not build. They are ignored.
+# Counts the objects that still have to be compiled, with a dry run. We ignore its errors: it can't link objects that it
+# didn't build.
 count_objects() { { kernel_make -n -k "$KERNEL_TARGET" modules 2>/dev/null || true; } | grep -c -- ' -c -o ' || true; }
 
-# Follows the build log until the process ends. On a terminal it updates a count, elsewhere it prints each tenth.
+# show_progress PID LOG TOTAL TEXT: follows the build log until the process ends. On a terminal it updates a count;
+# elsewhere it prints a percentage after each tenth.
 show_progress() {
 	local pid=$1 log=$2 total=$3 text=$4 count last=0 tenth
 	while kill -0 "$pid" 2>/dev/null; do

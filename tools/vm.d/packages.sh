@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# The Debian packages that the other steps need. Missing ones are installed when running as root, and listed
-# otherwise. A package of another release is not installed, only fetched into $CACHE/package.
+# The Debian packages that the other steps need. As root we install missing ones; otherwise we list them. We never
+# install packages of another release, only fetch them into $CACHE/package.
 
 readonly DEBIAN_KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 
-# For tests that includes the default kernel's source, whichever kernel runs.
+# Prints the required packages. Tests need the default kernel's source, whichever kernel runs.
 wanted_packages() {
 	local version versions parts=1
 	versions=$(chosen_kernels)
@@ -27,7 +27,7 @@ missing_packages() {
 
 install_command() { echo "apt-get update && apt-get install --no-install-recommends --yes $*"; }
 
-# Prints an option of apt, with which it downloads as root in a container that has no other user.
+# In a container that has no other user than root, prints the option that makes apt download as root.
 download_option() { awk '{ users += $3 } END { if (users == 1) print "-oAPT::Sandbox::User=root" }' /proc/self/uid_map; }
 
 install_packages() {
@@ -45,11 +45,12 @@ install_missing_locked() {
 	step "installing ${#missing[@]} packages" install_packages "${missing[@]}"
 }
 
-# The packages are Debian's: a system that is made from it, like Ubuntu, has others.
+# We only know Debian's packages; derivatives such as Ubuntu have others.
 is_debian() { [[ $(os_release ID) == debian ]] && command -v dpkg-query >/dev/null; }
 
-# container_command ARGUMENT...: prints how these arguments of tools/vm are used in a container of Debian. It needs no
-# privileges, and has this checkout and the cache at their paths. SELinux would keep it from them.
+# container_command ARGUMENT...: prints a command that runs tools/vm with these arguments in a Debian container. The
+# container needs no privileges, and has this checkout and the cache at their usual paths; label=disable is there
+# because SELinux would deny access to them.
 container_command() {
 	local program=podman options=(--rm --interactive --tty --security-opt label=disable)
 	command -v podman >/dev/null || ! command -v docker >/dev/null || program=docker
@@ -60,7 +61,7 @@ container_command() {
 
 need_debian() {
 	is_debian && return
-	mkdir -p "$CACHE" # docker would make it as root
+	mkdir -p "$CACHE" # otherwise docker creates it, owned by root
 	die "this is $(os_release PRETTY_NAME), not Debian; in a container of Debian 13 it works: $(container_command "${CALL[@]}")"
 }
 
@@ -77,7 +78,7 @@ ensure_packages() {
 	with_lock packages install_missing_locked
 }
 
-# Prints the path of the newest fetched version, if there is one.
+# fetched_package PACKAGE: prints the path of the newest fetched version, if there is one.
 fetched_package() { find "$CACHE/package" -name "$1_*.deb" 2>/dev/null | sort -V | tail -n 1; }
 
 # Prints the Debian mirror of this machine's apt configuration.
@@ -87,15 +88,15 @@ debian_mirror() {
 		sed -n 's/^Packages Debian Debian //p' | head -n 1
 }
 
-# fetch_package PACKAGE SUITE...: fetches the package from the first suite that has it. apt fetches and verifies it, with
-# separate package lists. The apt state of this machine does not change.
+# fetch_package PACKAGE SUITE...: fetches the package from the first suite that has it. apt downloads and verifies it,
+# with package lists of its own, so that this machine's apt state doesn't change.
 fetch_package() (
 	package=$1 offers=
 	mirror=$(debian_mirror)
 	[[ $mirror ]] || die "apt knows no Debian mirror; apt-get update may help"
 	folder=$(mktemp -d)
 	trap 'rm -rf "$folder"' EXIT
-	# apt downloads as another user, which needs read access.
+	# apt downloads as another user, who needs read access.
 	chmod 755 "$folder" && cd "$folder" || exit
 	for suite in "${@:2}"; do
 		apt_of_suite "$suite" "$mirror"
@@ -110,8 +111,8 @@ fetch_package() (
 	die "no suite has $package now: $offers"
 )
 
-# apt_of_suite SUITE MIRROR: sets OPTIONS, with which apt knows only this suite, and no package that is installed. It has
-# its files in the current folder.
+# apt_of_suite SUITE MIRROR: sets OPTIONS so that apt only knows this suite, doesn't know the installed packages, and
+# keeps its files in the current folder.
 apt_of_suite() {
 	local dir=$PWD/$1
 	mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial"
@@ -125,7 +126,7 @@ apt_of_suite() {
 	)
 }
 
-# offered PATTERN: prints the packages of the suite with such a name.
+# offered PATTERN: prints the suite's packages whose names match the pattern.
 offered() { apt-cache "${OPTIONS[@]}" search --names-only "^$1\$" | sed 's/ .*//' | sort -V; }
 
 download_package() {
@@ -135,7 +136,7 @@ download_package() {
 
 fetch_package_once() { [[ $(fetched_package "$1") ]] || fetch_package "$@"; }
 
-# ensure_fetched PACKAGE SUITE...: what was fetched stays, also when no suite has it any more.
+# ensure_fetched PACKAGE SUITE...: keeps a fetched package even if no suite has it anymore.
 ensure_fetched() {
 	[[ $(fetched_package "$1") ]] || with_lock "fetch-$1" fetch_package_once "$@"
 }

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# Systems of other suites of Debian, each in a folder that chroot makes the root. Only root can make and enter them.
+# Systems of other Debian suites, each in a folder to chroot into. Only root can make and enter them.
 
 SHOWN_IN_ROOT=()
 
-# installed_here PACKAGE: succeeds if this machine has it.
+# installed_here PACKAGE: succeeds if the package is installed on this machine.
 installed_here() { [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
 
-# make_root FOLDER SUITE PACKAGE...: the folder gets its name when it is complete. In it, apt downloads as this machine
-# does: by a proxy, for example. Experimental is no whole suite: its folder has sid, and can install from both. Whatever
-# this user's umask is, other users can enter the root: nothing works for them otherwise.
+# make_root FOLDER SUITE PACKAGE...: makes a system. The folder only gets its final name once it is complete. Its apt
+# has this machine's download settings, for example a proxy. Experimental isn't a complete suite, so its folder has sid
+# and can install from both. We set the umask so that other users can enter the root: nothing works for them otherwise.
 make_root() {
 	local root=$1 suite=${2/experimental/sid} packages=("${@:3}") mirror sources=() name
 	mirror=$(debian_mirror)
@@ -25,15 +25,15 @@ make_root() {
 	) && mv "$root.partial" "$root"
 }
 
-# in_root FOLDER COMMAND...: runs the command in that system. This checkout is at its path, and so are the folders of
-# SHOWN_IN_ROOT. With FOLDER_IN_ROOT the checkout is not there, and the command starts in that folder of the system. With
-# CHANGES_IN_ROOT that folder gets what changes, and the system stays as it is. What is mounted for the command ends with
-# it.
+# in_root FOLDER COMMAND...: runs the command in that system, in this checkout. We mount the checkout and the folders of
+# SHOWN_IN_ROOT at their paths; the mounts go away with the command. With FOLDER_IN_ROOT we don't mount the checkout,
+# and the command starts in that folder of the system. With CHANGES_IN_ROOT an overlay collects all changes in that
+# folder, and the system itself isn't modified.
 in_root() {
 	local root=$1 start=${FOLDER_IN_ROOT:-$REPO} shown=("${SHOWN_IN_ROOT[@]}")
 	shift
 	[[ ${FOLDER_IN_ROOT-} ]] || shown+=("$REPO")
-	# shellcheck disable=SC2016 # the inner shell's
+	# shellcheck disable=SC2016 # expanded by the inner shell
 	unshare --mount --propagation private bash -c '
 		umask 022
 		root=$1 changes=$2 start=$3 shown=("${@:5:$4}")

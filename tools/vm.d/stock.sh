@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# Stock kernels: the kernel of a Debian suite as it is, with the user space of that suite. KERNEL is stock-SUITE then.
+# Stock kernels: a Debian suite's unmodified kernel, with that suite's user space. KERNEL is stock-SUITE.
 #
 #   $CACHE/stock/SUITE/      the system: a root folder with the suite's kernel, its headers, DKMS and compilers
 #   build/stock-SUITE/       BUILD of such a run, with user/, modules, results and logs as for other kernels, and
 #     packages/              the Debian packages, built in the system
-#     changes/               what their installation changed in the system, by an overlay
+#     changes/               an overlay with the changes that installing them made to the system
 
 readonly USUAL_STOCK_SUITE=sid
-# The guest's first program loads these from the system, if the kernel has them as modules.
+# initramfs-init loads these, if the kernel has them as modules.
 readonly BOOT_MODULES="virtio_pci virtio_console 9p 9pnet_virtio overlay"
-# All but these files can change a package.
+# Files that can't affect the packages.
 readonly NOT_PACKAGED='^(tests|\.ci)/'
 
 # choose_stock SUITE
@@ -21,7 +21,7 @@ choose_stock() {
 	KERNEL=stock-$1
 }
 
-# What is built for a system has a folder of its own, because it uses that system's libraries.
+# Builds for a system use that system's libraries, so they need a folder of their own.
 use_stock_folder() {
 	[[ $FLAVOUR == plain ]] || usage_error "--debug: a stock kernel has no debug flavour"
 	[[ ! $LLVM ]] || usage_error "--llvm: a stock kernel is not built here"
@@ -31,7 +31,7 @@ use_stock_folder() {
 
 stock_packages() { sed 's/#.*//' "$REPO/tools/kernel/stock-packages" | xargs -n 1; }
 
-# make_stock SUITE: from experimental come the kernel and its headers only.
+# make_stock SUITE: makes the system. From experimental, only the kernel and its headers are installed.
 make_stock() {
 	local root=$SYSTEM packages
 	mapfile -t packages < <(stock_packages)
@@ -44,7 +44,7 @@ make_stock() {
 
 make_stock_once() { [[ -d $SYSTEM ]] || step "making a system of $1" make_stock "$1"; }
 
-# Succeeds if hmmrt-dkms builds modules for the kernel.
+# Succeeds if hmmrt-dkms can build modules for this kernel; otherwise prints the option that it lacks.
 stock_has_options() {
 	local option
 	for option in DEVICE_PRIVATE HMM_MIRROR; do
@@ -52,8 +52,8 @@ stock_has_options() {
 	done
 }
 
-# ensure_stock KERNEL: makes the system if needed, and sets SYSTEM, RELEASE, KERNEL_BUILD and KERNEL_IMAGE. A kernel that
-# lacks an option boots without modules.
+# ensure_stock KERNEL: makes the system if needed, and sets SYSTEM, RELEASE, KERNEL_BUILD and KERNEL_IMAGE. If the
+# kernel lacks a required option, we boot it without modules; tools/vm test refuses to.
 ensure_stock() {
 	local suite=${1#stock-} lacking
 	((EUID == 0)) || die "--kernel stock: the system of $suite can be made and entered as root only"
@@ -71,8 +71,8 @@ ensure_stock() {
 	fi
 }
 
-# in_system COMMAND...: runs the command where the kernel's programs are built: in the system of a stock kernel, with the
-# source that the tests use, and else here.
+# in_system COMMAND...: runs the command where we build the kernel's programs: for a stock kernel in its system, with
+# the kernel source that the tests use, otherwise on this machine.
 in_system() {
 	local SHOWN_IN_ROOT=() source
 	if is_stock "$KERNEL"; then
@@ -84,7 +84,7 @@ in_system() {
 	fi
 }
 
-# Prints a hash of what the packages are made of.
+# Prints a hash of the files that the packages are built from.
 packages_key() {
 	(cd "$REPO" && . tools/lint.d/files.sh && list_files | grep -vE "$NOT_PACKAGED" | sort |
 		while read -r file; do [[ ! -f $file ]] || printf '%s\0' "$file"; done | xargs -0 sha256sum | sha256sum)
@@ -98,7 +98,8 @@ install_stock_packages() {
 		rm -rf "$changes"/{work,root} && stock_modules_are_there
 }
 
-# A kernel for which the modules do not build is no error to the packages. A kernel with the options is one here.
+# Installing the packages succeeds even if the modules don't build for a kernel. Here, a kernel with the required
+# options has to have them.
 stock_modules_are_there() {
 	local name log
 	[[ $MODULES ]] || return 0
@@ -110,7 +111,7 @@ stock_modules_are_there() {
 	done
 }
 
-# Builds the packages in the system and installs them, as a user does; DKMS builds the modules then.
+# Builds the packages in the system and installs them as a user would; DKMS then builds the modules.
 ensure_stock_packages() {
 	local key
 	key=$RELEASE-$(packages_key) || return
@@ -121,14 +122,14 @@ ensure_stock_packages() {
 		echo "$key" >"$BUILD/packages.key"
 }
 
-# build_for_stock: the packages, the modules for tests, and user space.
+# Builds the packages, the test modules and user space.
 build_for_stock() {
 	with_lock "$(checkout_lock "$KERNEL")" ensure_stock_packages || return
 	[[ ! $MODULES ]] || build_modules "$KERNEL" plain || return
 	build_user
 }
 
-# Copies what the guest's first program has to load into its folder, in the order to load it.
+# add_boot_modules INITRAMFS: copies the modules that initramfs-init loads, with names in the order to load them.
 add_boot_modules() {
 	local name file number=100
 	mkdir -p "$1/modules"
@@ -144,12 +145,12 @@ add_boot_modules() {
 	done
 }
 
-# with_system_root COMMAND...: becomes the command, which finds the system with the packages installed in BUILD/root,
-# read-only. A signal to this process reaches the command.
+# with_system_root COMMAND...: mounts the system with the installed packages read-only at BUILD/root and executes the
+# command. We use exec so that a signal to this process reaches the command.
 with_system_root() {
 	mkdir -p "$BUILD/root" "$BUILD/changes"
 	install -d -m 755 "$BUILD/changes/upper"
-	# shellcheck disable=SC2016 # the inner shell's
+	# shellcheck disable=SC2016 # expanded by the inner shell
 	exec unshare --mount --propagation private bash -c '
 		mount -t overlay overlay -o "ro,lowerdir=$1:$2" "$3" && shift 3 && exec "$@"' \
 		- "$BUILD/changes/upper" "$SYSTEM" "$BUILD/root" "$@"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# `tools/vm test`: runs the kinds of tests one after the other. The last line has the sums. The lines before it repeat
-# each failure, because logs of continuous integration may lack their beginning.
+# `tools/vm test`: runs the kinds of tests one after the other. The last line has the totals. The lines before it repeat
+# each failure, because CI may truncate the beginning of a log.
 #
 #   lint     tools/lint, counted as one test
 #   host     tests that need no kernel module, run natively with ASan and UBSan
@@ -11,7 +11,7 @@
 #   debug    the guest with the debug kernel
 #   canary   tests of the test tools
 #   newcomer tools/vm as a user types it
-#   package  Debian packages: built, installed in a root that is thrown away, and purged; with --long or by its name
+#   package  Debian packages: built, installed in a temporary root, and purged; with --long, a stock kernel, or if named
 
 PASSED=0
 FAILED=0
@@ -19,13 +19,14 @@ SKIPPED=0
 FAILURES=() # a line for each
 TEST_TIME_LIMIT=4200
 TEST_NUMA=2
-TEST_GUESTS=2 # that run concurrently
-MOST_FINDINGS=20 # of a check of lint that are repeated
-LINT_ITSELF='' # the process of lint's self-test
-declare -A SCRIPTS=() # processes of canary, newcomer and package
-TALLIED=0 # when the last tests ended, in seconds of this script
+TEST_GUESTS=2 # number of guests that run concurrently
+MOST_FINDINGS=20 # maximum number of findings that we repeat for each lint check
+LINT_ITSELF='' # process ID of lint's self-test
+declare -A SCRIPTS=() # process IDs of canary, newcomer and package
+TALLIED=0 # value of SECONDS at the last tally
 
-# tally TITLE PASSED FAILED SKIPPED [FAILURE...]: also prints the time since the last one.
+# tally TITLE PASSED FAILED SKIPPED [FAILURE...]: adds these results to the totals, and prints them with the time since
+# the last tally.
 tally() {
 	local title=$1 failure
 	PASSED=$((PASSED + $2)) FAILED=$((FAILED + $3)) SKIPPED=$((SKIPPED + $4))
@@ -35,7 +36,8 @@ tally() {
 	for failure in "${@:5}"; do FAILURES+=("$title: $failure"); done
 }
 
-# tally_run TITLE STATUS PASSED FAILED SKIPPED [FAILURE...]: counts a non-zero status without a failed test as a failure.
+# tally_run TITLE STATUS PASSED FAILED SKIPPED [FAILURE...]: like tally, but counts a non-zero status without a failed
+# test as a failure.
 tally_run() {
 	local title=$1 status=$2 passed=$3 failed=$4 skipped=$5
 	shift 5
@@ -47,18 +49,18 @@ tally_run() {
 	fi
 }
 
-# Runs a build command, unless --no-build was given.
+# build_first COMMAND...: runs a build command, unless --no-build was given.
 build_first() { [[ $BUILD_FIRST == no ]] || "$@"; }
 
-# Uses the default kernel's checkpatch, so that the result does not depend on --kernel.
+# Uses the default kernel's checkpatch, so that the result doesn't depend on --kernel.
 run_lint() (
 	[[ ${HMMRT_TEST_LONG-} == yes ]] || set -- --quick "$@"
 	ensure_kernel "$(default_kernel)" plain
 	HMMRT_KERNEL_SOURCE=$KERNEL_SOURCE HMMRT_KERNEL_BUILD=$KERNEL_BUILD "$REPO/tools/lint" "$@"
 )
 
-# lint_findings LOG: prints the findings, with the names of their checks. What is not followed by the name of a check is
-# what lint itself complained about.
+# lint_findings LOG: prints the findings, with the names of their checks. Lines that aren't followed by a check's result
+# come from lint itself.
 lint_findings() {
 	awk -v most="$MOST_FINDINGS" '
 		/^lint: .* ok(, [0-9]+ warnings)?$/ { n = 0; next }
@@ -83,17 +85,17 @@ test_lint() {
 	fi
 }
 
-# junit_number ATTRIBUTE FILE: prints a number of the test suite in ctest's JUnit file, 0 without a file.
+# junit_number ATTRIBUTE FILE: prints this attribute of the test suite in ctest's JUnit file, or 0 if there is no file.
 junit_number() {
 	local number
 	number=$(sed -n "s/^[[:space:]]*$1=\"\([0-9]*\)\".*/\1/p; /<testcase/q" "$2" 2>/dev/null) || true
 	echo "${number:-0}"
 }
 
-# Prints the names of the tests that failed, from ctest's JUnit file.
+# junit_failures FILE: prints the names of the failed tests in ctest's JUnit file.
 junit_failures() { sed -n 's/^[[:space:]]*<testcase name="\([^"]*\)".* status="fail".*/\1/p' "$1" 2>/dev/null; }
 
-# run_ctest TITLE FOLDER LABEL BUILD [NAME...]: runs the tests with this label, or those of them with these names, natively.
+# run_ctest TITLE FOLDER LABEL BUILD [NAME...]: natively runs the tests with this label, or only the named ones of them.
 run_ctest() {
 	local title=$1 folder=$2 label=$3 build=$4 rc=0 junit=$BUILD/out/results/$1.xml log=$BUILD/out/results/$1.log
 	local tests failed skipped select=() failures
@@ -120,10 +122,10 @@ run_ctest() {
 
 test_on_host() { run_ctest host "$BUILD/host-asan" host build_host_tests "$@"; }
 
-# The guest emulates the processor, and a compiler takes minutes there.
+# These tests run natively: in an emulated guest, a compiler takes minutes.
 test_hmmcc() { run_ctest hmmcc "$BUILD/user" hmmcc build_user; }
 
-# add_sums FILE...: adds the sums that guests wrote to the caller's passed, failed and skipped.
+# add_sums FILE...: adds the counts that the guests wrote to the caller's passed, failed and skipped.
 add_sums() {
 	local file sums
 	for file in "$@"; do
@@ -133,7 +135,7 @@ add_sums() {
 	done
 }
 
-# Adds the lines for the failures of these files to the caller's failures.
+# add_failures FILE...: appends the lines of these files to the caller's failures.
 add_failures() {
 	local file
 	for file in "$@"; do
@@ -141,8 +143,8 @@ add_failures() {
 	done
 }
 
-# run_parts RESULTS: runs the programs in several guests, which divide the work. Returns the worst status. A program
-# that no guest has run and a guest that wrote no sums count as failures.
+# run_parts RESULTS: runs the programs in several guests, which share the work, and returns the highest status. A
+# program that no guest ran and a guest that didn't write its counts are failures.
 run_parts() {
 	local results=$1 part rc=0 worst=0 pids=()
 	prepare || return
@@ -165,14 +167,14 @@ run_parts() {
 	return "$worst"
 }
 
-# count_failure TEXT: counts a failure of the caller that is none of a program.
+# count_failure TEXT: adds a failure that doesn't belong to a program to the caller's failures.
 count_failure() {
 	echo "$1"
 	failures+=("$1")
 	((failed++)) || true
 }
 
-# Counts programs of the list without a log as failures.
+# count_left_out RESULTS: counts programs in the list that have no log as failures.
 count_left_out() {
 	local path name
 	while read -r path _; do
@@ -181,8 +183,8 @@ count_left_out() {
 	done < <(grep -vE '^[[:space:]]*(#|$)' "$BUILD/user/tests/guest-tests.txt")
 }
 
-# test_on_cpu TOOL [NAME...]: programs of tests/runtime on the cpu device under tsan or valgrind; without --long only
-# these, because valgrind is slow and TSan needs a build of its own.
+# test_on_cpu TOOL [NAME...]: runs programs of tests/runtime on the cpu device under tsan or valgrind. Without --long we
+# only run the named ones, because valgrind is slow and TSan needs a separate build.
 test_on_cpu() {
 	local tool=$1 results=$BUILD/out/results/cpu-$1 rc=0 passed=0 failed=0 skipped=0 failures=()
 	shift
@@ -194,7 +196,8 @@ test_on_cpu() {
 	tally_run "cpu device under $tool" "$rc" "$passed" "$failed" "$skipped" "${failures[@]}"
 }
 
-# test_in FLAVOUR [NAME...]: builds for this flavour, boots, and reads the sums that the guests wrote.
+# test_in FLAVOUR [NAME...]: builds for this flavour, runs the programs in guests, and adds up the counts that these
+# write.
 test_in() {
 	local rc=0 passed=0 failed=0 skipped=0 failures=() title results
 	FLAVOUR=$1
@@ -216,8 +219,8 @@ test_in() {
 	tally_run "$title" "$rc" "$passed" "$failed" "$skipped" "${failures[@]}"
 }
 
-# begin_script KIND FLAVOUR...: builds the modules of these flavours, and starts tests/KIND/run, which calls tools/vm and
-# writes TAP. Scripts run at the same time, because their guests often wait.
+# begin_script KIND [FLAVOUR...]: builds the modules of these flavours, and starts tests/KIND/run, which calls tools/vm
+# and writes TAP. The scripts run in parallel, because their guests often wait.
 begin_script() {
 	local kind=$1 flavour
 	shift
@@ -233,7 +236,7 @@ begin_script() {
 	SCRIPTS[$kind]=$!
 }
 
-# end_script KIND: waits for it, and counts its results.
+# end_script KIND: waits for the script and counts its results.
 end_script() {
 	local kind=$1 log=$BUILD/out/results/$1-$KERNEL.log rc=0 sums failures
 	[[ ${SCRIPTS[$kind]-} ]] || return 0
@@ -254,7 +257,7 @@ test_by_scripts() {
 	for kind in canary newcomer package; do end_script "$kind"; done
 }
 
-# Starts lint's self-test, once. It runs beside the canaries, which often wait for a time limit in their guest.
+# Starts lint's self-test once. It runs in parallel with the canaries, which often wait for a time limit in their guest.
 begin_lint_itself() {
 	[[ ! $LINT_ITSELF ]] || return 0
 	{
@@ -276,7 +279,7 @@ test_lint_itself() {
 	tally_run "lint's self-test" "$rc" "$passed" "$failed" 0 "${failures[@]#self-test: }"
 }
 
-# Splits the arguments into KINDS and PROGRAMS. Without arguments all kinds are selected, with programs only the
+# Splits the arguments into KINDS and PROGRAMS. Without arguments we select all kinds; with programs only, we select the
 # kinds that have programs.
 select_tests() {
 	local name
@@ -301,7 +304,7 @@ select_tests() {
 	if [[ $ON_HOST == yes ]]; then KINDS=(host plain); fi
 }
 
-# A stock kernel runs the programs for guests, and its system has the packages installed.
+# A stock kernel runs the guest programs and, unless programs are named, the package tests.
 select_tests_of_stock() {
 	local kind
 	for kind in "${KINDS[@]}"; do
@@ -312,7 +315,7 @@ select_tests_of_stock() {
 	((${#PROGRAMS[@]})) || KINDS+=(package)
 }
 
-# The other kinds have no modules, or those that GCC has built.
+# The other kinds don't use modules, or use those that GCC built.
 refuse_for_llvm() {
 	local kind
 	for kind in "${KINDS[@]}"; do
@@ -341,7 +344,8 @@ test_in_guest() {
 
 kind_is_selected() { [[ " ${KINDS[*]} " == *" $1 "* ]]; }
 
-# Tests become other users, which find nothing where they cannot enter the root: in a folder of mktemp that is one, say.
+# Some tests switch to other users, for whom nothing works if they can't enter the root. That happens if the root is a
+# folder that mktemp made, for example.
 ensure_open_root() {
 	local mode
 	mode=$(stat -c %a /)
@@ -357,7 +361,7 @@ test_everything() {
 	ensure_open_root
 	ensure_packages
 	mapfile -t kernels < <(chosen_kernels)
-	# Build the kernels first: it takes longest, and problems show up early.
+	# Build the kernels first: they take longest, and so their problems show up early.
 	for KERNEL in "${kernels[@]}"; do
 		ensure_kernel "$KERNEL" plain
 		! kind_is_selected debug || ensure_kernel "$KERNEL" debug
@@ -372,7 +376,7 @@ test_everything() {
 	print_sums
 }
 
-# Fails if a test did, or if there was none.
+# Prints all failures and the totals. Fails if a test failed, or if none passed.
 print_sums() {
 	((${#FAILURES[@]} == 0)) || printf 'failed: %s\n' "${FAILURES[@]}"
 	echo "$PASSED passed, $FAILED failed, $SKIPPED skipped"
