@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Values for ranges of addresses.
+// Maps ranges of addresses to values.
 #pragma once
 
 #include <algorithm>
@@ -10,12 +10,12 @@
 
 namespace hmmctl {
 
-/// Ranges do not overlap: what is assigned replaces what was there.
+/// Ranges don't overlap: assigning a range replaces the parts of others that it covers.
 template <class Value>
 class address_map {
   public:
     struct range {
-        std::uint64_t end; ///< behind the last byte
+        std::uint64_t end; ///< exclusive
         Value value;
     };
 
@@ -40,14 +40,14 @@ class address_map {
     void erase_that_begins_at(std::uint64_t begin) { ranges_.erase(begin); }
     void clear() { ranges_.clear(); }
 
-    /// Returns nullptr for an address in no range.
+    /// Returns nullptr if no range contains the address.
     const Value* at(std::uint64_t addr) const {
         const auto after = ranges_.upper_bound(addr);
         if (after == ranges_.begin() || addr >= std::prev(after)->second.end) return nullptr;
         return &std::prev(after)->second.value;
     }
-    /// Returns the first value in a page for the address of that page, if there is none at the
-    /// address: the kernel reports faults of the CPU by page, and memory may begin within it.
+    /// Like at(). But if @addr is a page's address and no range contains it, returns the first
+    /// value in that page: the kernel reports CPU faults by page, and memory may begin within one.
     const Value* at_or_in_page(std::uint64_t addr, std::uint32_t page_size) const {
         if (const Value* const found = at(addr)) return found;
         const auto after = ranges_.upper_bound(addr);
@@ -55,7 +55,7 @@ class address_map {
             addr % page_size == 0 && after != ranges_.end() && after->first - addr < page_size;
         return in_page ? &after->second.value : nullptr;
     }
-    /// By first address.
+    /// Keyed by first address.
     const std::map<std::uint64_t, range>& all() const { return ranges_; }
 
   private:

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Rules that say which call of the runtime would have saved faults. docs/hmmctl.md explains them.
+// Rules that find calls of the runtime which would have avoided faults. docs/hmmctl.md explains
+// them.
 //
-// A rule looks at one block. Neighbours with the same result are one piece of advice, so that a
-// range of any size is advised as a whole.
+// A rule looks at one block. We merge adjacent blocks with the same result into one piece of
+// advice, so that it covers a whole range of any size.
 #pragma once
 
 #include "block_activity.hpp"
@@ -16,28 +17,28 @@
 
 namespace hmmctl {
 
-/// A call that saves fewer faults is not worth a line in a program.
+/// A call that saves fewer faults isn't worth a line in a program.
 constexpr std::uint64_t least_saved_faults = 8;
-/// Two round trips: less than that is a result that is written once and read once.
+/// Two round trips. Fewer turns are normal for a result that is written once and read once.
 constexpr std::uint64_t least_turns = 4;
-/// A page that moved to devices twice on the average has come back.
+/// If pages moved to devices twice on average, they came back in between.
 constexpr std::uint64_t least_moves_of_a_page = 2;
-/// Faults after evictions of one block, from which on the device is too small for it.
+/// The device is too small for a block that faulted this often after an eviction.
 constexpr std::uint64_t least_returns = 2;
-/// Share of faults that a run of rising addresses has to have.
+/// Minimum share of faults that are in runs of rising addresses.
 constexpr double sequential_share = 0.75;
-/// Share of the time of faults that is not spent on copying, and that a prefetch saves.
+/// Minimum share of the faults' time that isn't spent on copying, which a prefetch would save.
 constexpr double latency_share = 0.75;
-/// Share of the pages between the first and the last one that moved. A prefetch of a range that is
-/// used in few places moves more than it saves.
+/// Minimum share of pages used between the first and the last used one. Prefetching a sparsely
+/// used range costs more than it saves.
 constexpr double dense_share = 0.5;
-/// The CPU uses few of the pages, if it faults on at most this share of those of the device.
+/// The CPU uses few pages if it faults on at most this share of the device's pages.
 constexpr double few_pages_share = 0.125;
-/// How many pieces of advice are listed.
+/// Maximum number of pieces of advice that are listed.
 constexpr std::size_t most_advice = 10;
 
 enum class advice_kind {
-    read_by_several,   ///< processors take pages from each other only to read them
+    read_by_several,   ///< processors take pages from each other, but only to read them
     ping_pong,         ///< processors take pages from each other
     oversubscription,  ///< evicted and fetched again
     sequential_faults, ///< fault after fault, in the order of addresses
@@ -62,16 +63,16 @@ struct advice {
     /// Served faults there by processor: a device id, or HMMRT_LOCATION_HOST.
     std::map<std::uint32_t, std::uint64_t> faults;
     std::uint64_t saved_faults = 0; ///< estimate
-    /// The instructions with the most faults of devices and of the CPU, 0 if unknown.
+    /// The instructions with the most device faults and the most CPU faults, 0 if unknown.
     std::uint64_t ip = 0, cpu_ip = 0;
     call_to_make call;
-    std::optional<call_to_make> other; ///< another call that helps instead
+    std::optional<call_to_make> other; ///< an alternative
 };
 
-/// Sizes of device memory by id. A device that is missing has an unknown size.
+/// Sizes of device memory by device id. Devices of unknown size are missing.
 using memory_sizes = std::map<std::uint32_t, std::uint64_t>;
 
-/// Returns all advice, that which saves the most faults first.
+/// Returns all advice, sorted by saved faults, the largest number first.
 std::vector<advice> advice_for(const activity::blocks& blocks, const memory_sizes& memory);
 
 } // namespace hmmctl

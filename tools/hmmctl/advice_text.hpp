@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Advice in words, and as the call to insert.
+// Advice as text, and as the call to insert.
 #pragma once
 
 #include "advice_rules.hpp"
@@ -11,25 +11,25 @@
 
 namespace hmmctl {
 
-/// Returns a name for programs, as `ping_pong`.
+/// Returns a machine-readable name, like `ping_pong`.
 std::string kind_name(advice_kind kind);
 
-/// Returns what happens, what to do, and what that saves, without the call.
+/// Describes the problem, what to do, and the expected saving, without the call itself.
 std::string sentence_of(const advice& what);
 
-/// Returns a statement in C++, for the addresses of the recording.
+/// Returns a C++ statement, with the addresses of the recording.
 std::string call_of(const advice& what, const call_to_make& call);
 
-/// Returns the advice for a summary that is listed, and the names of its instructions.
+/// The listed advice of a summary, and the names of its instructions.
 struct listed_advice {
     std::vector<advice> all;
-    /// One for each, of devices and of the CPU; empty ones without an instruction.
+    /// An element for each piece of advice; empty if its instruction is unknown.
     std::vector<symbol> names, cpu_names;
-    std::size_t left_out = 0; ///< further advice
+    std::size_t left_out = 0; ///< number of pieces that aren't listed
 };
 listed_advice listed_advice_for(const summary_of& what);
 
-/// Returns the part of a profile, "" without advice.
+/// Returns the profile's section about advice, "" if there is no advice.
 std::string advice_text(const summary_of& what);
 json advice_json(const summary_of& what);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The ring through which a command and its descendants tell about their allocations.
+// The ring through which a command and its descendants report their allocations.
 #pragma once
 
 #include "files.hpp"
@@ -13,26 +13,26 @@
 
 namespace hmmctl {
 
-/// Where a recording gets allocations from.
+/// The source of a recording's allocations.
 class allocation_source {
   public:
     virtual ~allocation_source() = default;
 
-    /// Appends the records that there are, and returns their number.
+    /// Appends the available records, and returns their number.
     virtual std::size_t read(std::vector<allocation_record>& into) = 0;
-    /// Returns the number of records that found no space, or were begun by what has ended since.
+    /// Returns the number of lost records: the ring was full, or their writer never finished them.
     virtual std::uint64_t dropped() const = 0;
 };
 
-/// A size from which on there are few allocations, and most memory is in them.
+/// Allocations of at least this size are few, but have most of the memory.
 constexpr std::uint64_t default_least_allocation = 64 << 10;
 
-/// Records that the ring can have: more than come between two looks at it.
+/// The ring's capacity: more records than programs write between two reads.
 constexpr std::uint64_t allocation_slots = 1u << 15;
 
 class allocation_file : public allocation_source {
   public:
-    /// Makes the file. Smaller allocations than @least_bytes have no records. Throws failure.
+    /// Creates the file. Allocations smaller than @least_bytes aren't recorded. Throws failure.
     explicit allocation_file(std::uint64_t least_bytes, std::uint64_t slots = allocation_slots,
                              std::chrono::nanoseconds patience = std::chrono::seconds(1));
     allocation_file(const allocation_file&) = delete;
@@ -43,8 +43,8 @@ class allocation_file : public allocation_source {
     std::uint64_t dropped() const override;
 
     const std::string& path() const { return path_; }
-    /// Returns the variables, as NAME=VALUE, with which programs write to it. Throws failure if
-    /// the library for that is missing.
+    /// Returns the environment variables, as NAME=VALUE, that make programs write to the file.
+    /// Throws failure if the preload library is missing.
     std::vector<std::string> environment() const;
 
   private:
@@ -53,9 +53,10 @@ class allocation_file : public allocation_source {
     std::string path_;
     allocation_ring* ring_ = nullptr;
     std::uint64_t slots_, tail_ = 0, given_up_ = 0;
-    /// Whatever writes a record needs microseconds for it, unless it has ended or is stopped.
+    /// How long to wait for an unfinished record. Writing one takes microseconds, unless the
+    /// writer has ended or is stopped.
     std::chrono::nanoseconds patience_;
-    /// The slot that was waited for last, and since when.
+    /// The last slot that we waited for, and since when.
     std::uint64_t awaited_ = ~std::uint64_t{0};
     std::chrono::steady_clock::time_point since_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which calls of a program allocated the memory at an address.
+// Tracks which calls of a program allocated the memory at an address.
 #pragma once
 
 #include "address_map.hpp"
@@ -18,10 +18,10 @@
 
 namespace hmmctl {
 
-/// Addresses in calls, the innermost first, 0 behind the last one.
+/// Addresses in calls, innermost first, padded with 0.
 using call_stack = std::array<std::uint64_t, allocation_frames>;
 
-/// The number of a call stack. 0 is none.
+/// The number of a call stack, 0 for none.
 using stack_id = std::uint32_t;
 
 /// Allocations of one process with the same stack.
@@ -30,26 +30,28 @@ struct allocation_sums {
     bool operator==(const allocation_sums&) const = default;
 };
 
-/// Programs decide how many different stacks there are. Further ones are none.
+/// Bounds our memory, as programs decide how many different stacks there are. Further stacks get
+/// id 0.
 constexpr std::size_t most_stacks = 1u << 16;
 
 class allocation_history {
   public:
-    /// Takes records in the order of their ring.
+    /// Queues records, in the order of their ring.
     void add(std::span<const allocation_record> records);
-    /// Lets happen what is not later than that moment of CLOCK_MONOTONIC.
+    /// Applies the queued records up to and including this time of CLOCK_MONOTONIC.
     void advance(std::uint64_t time);
 
-    /// Returns the calls that made the innermost allocation there is now.
+    /// Returns the calls that allocated the memory at an address, 0 if unknown. A heap block takes
+    /// precedence over the mapping that contains it.
     stack_id at(pid_t pid, std::uint64_t addr, std::uint32_t page_size) const;
-    /// @id: not 0.
+    /// @id must not be 0.
     const call_stack& stack_of(stack_id id) const { return stacks_[id - 1]; }
-    /// Includes memory that the process has from its parent.
+    /// Includes memory that the process inherited from its parent.
     allocation_sums sums_of(pid_t pid, stack_id id) const;
 
   private:
     struct memory {
-        address_map<stack_id> blocks, mappings; ///< blocks lie in mappings, if these are known
+        address_map<stack_id> blocks, mappings; ///< blocks are inside mappings, if these are known
     };
 
     void apply(const allocation_record& record);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What programs say about themselves: names of memory, and sections, with the faults of each.
+// Annotations that programs make: names of memory, and sections, with the faults of each.
 #pragma once
 
 #include "address_map.hpp"
@@ -18,15 +18,15 @@
 
 namespace hmmctl {
 
-/// Returns the text of an event; the process may have written any bytes.
+/// Returns an event's text. It comes from the process, so it may be any bytes.
 std::string text_of(const hmmrt_event& event);
 
-/// The names that the memory of all spaces has now.
+/// The current names of memory, in all spaces.
 class memory_names {
   public:
-    /// @event: HMMRT_EVENT_NAME. It replaces what names the range has.
+    /// @event: HMMRT_EVENT_NAME. It replaces the range's previous names.
     void add(const hmmrt_event& event, std::uint32_t page_size);
-    /// Returns an empty text for an address without a name.
+    /// Returns "" for an address without a name.
     std::string at(std::uint64_t space, std::uint64_t addr) const;
 
   private:
@@ -34,7 +34,7 @@ class memory_names {
     std::uint32_t page_size_ = 4096;
 };
 
-/// A text of a process.
+/// A process and one of its texts.
 struct annotation_key {
     std::uint64_t space = 0;
     std::string text;
@@ -48,7 +48,7 @@ struct annotation_key {
 /// All sections of a process with the same text.
 struct section_sums {
     std::uint64_t count = 0, nanoseconds = 0;
-    std::uint64_t device_faults = 0; ///< of all lanes of the process, from begin to end
+    std::uint64_t device_faults = 0; ///< of all lanes of the process while a section lasted
 
     bool operator==(const section_sums&) const = default;
 };
@@ -64,7 +64,7 @@ struct stack_key {
     bool operator==(const stack_key&) const = default;
 };
 
-/// What is known of memory of a process.
+/// What we know about a process's memory.
 struct known_memory {
     std::string name;       ///< "" if it has none
     stack_id allocated = 0; ///< the calls that allocated it
@@ -78,21 +78,21 @@ struct known_memory {
 
 class annotation_summary {
   public:
-    /// Records come before the events that are later than they are.
+    /// Add records before later events, so that events find the allocations that they are about.
     void add(std::span<const allocation_record> records) { allocations_.add(records); }
     void add(const hmmrt_event& event, std::uint32_t page_size);
 
-    /// Returns the names with the most faults, the first of these first, at most @number.
+    /// Returns at most @number names, those with the most faults first.
     std::vector<std::pair<annotation_key, touches>> hottest_names(std::size_t number) const;
-    /// The same for call stacks that allocated memory.
+    /// Likewise for call stacks that allocated memory.
     std::vector<std::pair<stack_key, touches>> hottest_stacks(std::size_t number) const;
     const allocation_history& allocations() const { return allocations_; }
-    /// Returns what most faults of an instruction were about, as far as it is known.
+    /// Returns the memory that most of an instruction's faults accessed, as far as it is known.
     known_memory memory_of_code(std::uint64_t space, std::uint64_t ip) const;
-    /// Returns what most faults were about in the blocks of 2 MiB with these addresses.
+    /// Returns the memory that most faults accessed in the 2 MiB blocks of this range.
     known_memory memory_of_blocks(std::uint64_t space, std::uint64_t addr,
                                   std::uint64_t bytes) const;
-    /// Returns the sections with the most time, at most @number.
+    /// Returns at most @number sections, those with the most time first.
     std::vector<std::pair<annotation_key, section_sums>> longest_sections(std::size_t number) const;
 
   private:
@@ -100,7 +100,7 @@ class annotation_summary {
         std::uint64_t begin, end; ///< nanoseconds of CLOCK_MONOTONIC
     };
 
-    /// Numbers of faults.
+    /// Number of faults by memory.
     using of_memory = std::map<known_memory, std::uint64_t>;
 
     void add_fault(const hmmrt_event& event, std::uint32_t page_size);
@@ -109,7 +109,7 @@ class annotation_summary {
     allocation_history allocations_;
     std::map<annotation_key, touches> touched_;
     std::map<stack_key, touches> touched_stacks_;
-    /// By space and instruction, or block.
+    /// By space, and by instruction or block.
     std::map<std::pair<std::uint64_t, std::uint64_t>, of_memory> code_, blocks_;
     std::map<annotation_key, std::vector<section>> sections_;
     std::map<std::uint64_t, std::vector<std::uint64_t>> fault_times_; ///< by space

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The commands of `hmmctl bench`. A program beside hmmctl measures, as that takes the runtime.
+// The commands of `hmmctl bench`. The helper hmmctl-bench does the measurements, because only it
+// is linked with the runtime.
 #pragma once
 
 #include "bench_plan.hpp"
@@ -9,13 +10,13 @@
 
 namespace hmmctl {
 
-/// Lists patterns, transfers, peers and what scales.
+/// Lists patterns, transfers, peers and scalings.
 output list_bench(bool as_json);
-/// Measures. The JSON also goes to a file, if @to is not empty.
+/// Measures. Also writes the JSON to the file @to, unless that is empty.
 output run_bench(const bench_plan& plan, bool as_json, const std::string& to);
 /// Compares two files.
 output compare_bench(const std::string& before, const std::string& after, bool as_json);
-/// Draws a file of results, into a file that ends with .svg or .png.
+/// Plots a file of results into @to, whose name ends with .svg or .png.
 output plot_bench(const std::string& from, const std::string& to);
 
 } // namespace hmmctl

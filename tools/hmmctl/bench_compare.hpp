@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What differs between two results of `hmmctl bench`.
+// Compares two results of `hmmctl bench`.
 #pragma once
 
 #include "bench_result.hpp"
@@ -9,14 +9,14 @@
 
 namespace hmmctl {
 
-/// What two results have in common: cases of the same data, peers with as many operations, and
-/// scaling with as many pages.
+/// A measurement that both results have: a case with the same data, a peer with the same number of
+/// operations, or a scaling with the same number of pages.
 struct bench_difference {
-    std::string pattern, transfer; ///< for a peer and scaling nothing and its name
+    std::string pattern, transfer; ///< for peers and scalings, "" and the name
     double footprint = 0;
     times before, after;
 
-    /// Of medians.
+    /// The ratio of the medians.
     double ratio() const { return after.median() / before.median(); }
     /// Is the difference larger than the spread of either?
     bool is_clear() const;
@@ -25,7 +25,7 @@ struct bench_difference {
 struct bench_comparison {
     std::vector<bench_difference> common;
     unsigned only_before = 0, only_after = 0; ///< cases and peers that the other lacks
-    bool same_machine = true;                 ///< as far as the results say
+    bool same_machine = true;                 ///< as far as the results tell
 };
 
 bench_comparison compare(const bench_result& before, const bench_result& after);

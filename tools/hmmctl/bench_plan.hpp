@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `hmmctl bench` asks hmmctl-bench to measure. That gets it as JSON, in its only argument.
+// What `hmmctl bench` asks hmmctl-bench to measure, as JSON in its only argument.
 #pragma once
 
 #include "json.hpp"
@@ -14,7 +14,7 @@ struct named {
     std::string_view name, description;
 };
 
-/// The names that `--pattern`, `--transfer`, `--peer`, `--scaling` and `--pages` take.
+/// The values of `--pattern`, `--transfer`, `--peer`, `--scaling` and `--pages`.
 const std::vector<named>& bench_patterns();
 const std::vector<named>& bench_transfers();
 const std::vector<named>& bench_peers();
@@ -22,12 +22,12 @@ const std::vector<named>& bench_pages();
 const std::vector<named>& bench_scalings();
 std::vector<std::string> names_of(const std::vector<named>& list);
 
-/// The loop on the CPU, a case beside those of the transfers.
+/// The pattern's loop on the CPU, as a case in addition to the transfers.
 constexpr std::string_view cpu_loop = "cpu";
 
 struct bench_plan {
     std::vector<std::string> patterns, transfers, peers;
-    std::vector<double> footprints; ///< parts of the device's memory
+    std::vector<double> footprints; ///< fractions of the device's memory
     std::string pages = "single";   ///< one of bench_pages()
     unsigned repeats = 0;
     bool quick = false;
@@ -35,7 +35,7 @@ struct bench_plan {
 };
 
 json to_json(const bench_plan& plan);
-/// Throws json::exception for what is no plan.
+/// Throws json::exception if the JSON isn't a plan.
 bench_plan plan_from(const json& plan);
 
 } // namespace hmmctl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Plots of a result of `hmmctl bench`, as a script for gnuplot.
+// Plots of a result of `hmmctl bench`, as a gnuplot script.
 #pragma once
 
 #include "bench_result.hpp"
@@ -10,8 +10,8 @@ namespace hmmctl {
 
 enum class plot_format { svg, png };
 
-/// Returns a script that prints the plots: a panel of bars for each footprint, and one for the
-/// peers. Throws failure if the result has neither.
+/// Returns a script that writes the plots to standard output: a panel of bars for each footprint,
+/// one for the peers, and one for scaling. Throws failure if the result has none of these.
 std::string plot_script(const bench_result& result, plot_format format);
 
 } // namespace hmmctl

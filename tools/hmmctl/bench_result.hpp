@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `hmmctl bench` has measured, as its files have it.
+// Results of `hmmctl bench`, as in its files.
 #pragma once
 
 #include "json.hpp"
@@ -16,7 +16,7 @@ namespace hmmctl {
 struct times {
     std::vector<double> samples;
 
-    /// These take the middle of two, or what is between two in proportion.
+    /// These interpolate linearly between two samples.
     double median() const { return at(0.5); }
     double lower() const { return at(0.25); } ///< quartile
     double upper() const { return at(0.75); }
@@ -26,38 +26,38 @@ struct times {
     double at(double part) const;
 };
 
-/// One pattern with one transfer and one footprint.
+/// A pattern with a transfer and a footprint.
 struct bench_case {
     std::string pattern, transfer;
-    double footprint = 0; ///< a part of the device's memory
+    double footprint = 0; ///< a fraction of the device's memory
     std::uint64_t bytes = 0;
     times move_in;   ///< prefetch, copy or advice before the kernel
-    times kernel;    ///< with the faults that it takes
+    times kernel;    ///< including its faults
     times read_back; ///< the CPU reads a word of each page of the result
     times total;
-    std::map<std::string, std::uint64_t> counts; ///< medians of what the manager counted
-    /// What faults and prefetches spent their time on, in one run beside the others, in
-    /// nanoseconds. Nothing where no events are recorded.
+    std::map<std::string, std::uint64_t> counts; ///< medians of the manager's counters
+    /// What faults and prefetches spent their time on in one additional run, in nanoseconds. Empty
+    /// if events can't be recorded.
     std::optional<std::map<std::string, std::uint64_t>> phases;
 
-    /// Times of the same repeat together.
+    /// Returns the sum of move_in and kernel for each repeat.
     times until_result() const;
 };
 
-/// One of bench_peers(). It has times, or a reason why it cannot be measured here.
+/// One of bench_peers(). It has times, or a reason why it can't be measured here.
 struct bench_peer {
     std::string name;
-    std::uint64_t operations = 0; ///< in one sample
+    std::uint64_t operations = 0; ///< in each sample
     times taken;
     std::string unavailable;
 };
 
 /// Storms or prefetches by several lanes, devices or processes at the same time.
 struct bench_scaling {
-    std::string by; ///< of bench_scalings()
+    std::string by; ///< one of bench_scalings()
     unsigned count = 0;
     std::string operation;   ///< storm or prefetch
-    std::uint64_t pages = 0; ///< of all of them together
+    std::uint64_t pages = 0; ///< total
     times taken;
 
     double pages_per_second(double seconds) const { return static_cast<double>(pages) / seconds; }
@@ -73,7 +73,7 @@ struct bench_device {
     bool operator==(const bench_device&) const = default;
 };
 
-/// What a result has as `clock`: time passes, or instructions are counted, one as a nanosecond.
+/// Values of `clock`: real time, or counted instructions, each of which takes a nanosecond.
 constexpr std::string_view clock_of_time = "time", clock_of_instructions = "instructions";
 
 struct bench_result {
@@ -82,35 +82,37 @@ struct bench_result {
     unsigned processors = 0;
     bench_device device;
     std::string pages;      ///< one of bench_pages()
-    std::string huge_pages; ///< the mode of transparent huge pages; empty without them
+    std::string huge_pages; ///< mode of transparent huge pages, "" if there are none
     unsigned repeats = 0;
     bool quick = false;
     std::vector<bench_case> cases;
     std::vector<bench_peer> peers;
     std::vector<bench_scaling> scaling;
 
-    /// Returns null if that was not measured.
+    /// Returns nullptr if that wasn't measured.
     const bench_case* find(std::string_view pattern, std::string_view transfer,
                            double footprint) const;
-    /// Returns null if that was not measured.
+    /// Returns nullptr if that wasn't measured.
     const bench_peer* find_peer(std::string_view name) const;
-    /// Returns null if that was not measured.
+    /// Returns nullptr if that wasn't measured.
     const bench_scaling* find_scaling(std::string_view name) const;
 };
 
 json to_json(const bench_result& result);
-/// @answer is a whole one. Throws failure with a reason if it is no result of this version.
+/// @answer is hmmctl's complete JSON answer. Throws failure with a reason if it isn't a result of
+/// this version.
 bench_result bench_result_from(const json& answer);
 /// Reads a file that `hmmctl bench` wrote. Throws failure.
 bench_result read_bench_result(const std::string& path);
 
-/// The median of one operation.
+/// Returns the median time of one operation.
 double microseconds_of(const bench_peer& of);
 
-/// The pages in a second, as a ratio to those of one lane, device or process; nothing without that.
+/// Returns the speedup in pages per second over one lane, device or process; nothing if the latter
+/// wasn't measured.
 std::optional<double> speedup_of(const bench_result& result, const bench_scaling& of);
 
-/// Returns tables for people: times of all cases, and ratios.
+/// Returns tables of all times and their ratios.
 std::string text_of(const bench_result& result);
 
 } // namespace hmmctl

@@ -13,7 +13,7 @@
 
 namespace hmmctl {
 
-/// While it exists, SIGINT and SIGTERM can be read instead of ending this program.
+/// While this exists, SIGINT and SIGTERM don't end the program but can be read here.
 class signal_watch {
   public:
     signal_watch();
@@ -28,7 +28,7 @@ class signal_watch {
         int number = 0;
         bool to_this_process_only = false; ///< false if the terminal sent it to a whole group
     };
-    /// Returns nothing if no signal has arrived.
+    /// Returns nothing if no signal is pending.
     std::optional<arrival> take() const;
 
   private:
@@ -39,14 +39,15 @@ class signal_watch {
 /// A program that runs as a child.
 class child {
   public:
-    /// Starts it, with further variables, as NAME=VALUE. Throws failure if it cannot be executed.
+    /// Starts the program with additional environment variables, as NAME=VALUE. Throws failure if
+    /// it can't be executed.
     child(const std::vector<std::string>& command, const signal_watch& signals,
           const std::vector<std::string>& environment = {});
 
-    /// Returns a descriptor that can be read from, for poll(), once it has ended.
+    /// Returns a descriptor for poll() that becomes readable when the child ends.
     int get() const { return file_.get(); }
     void send(int signal) const;
-    /// Waits until it has ended. Returns its exit status, 128 + N if signal N ended it.
+    /// Waits for the child to end. Returns its exit status, or 128 + N if signal N killed it.
     int wait() const;
 
   private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is made from the commands and options that hmmctl has, so that it cannot differ from them.
+// Generates the completion script and the manual page from hmmctl's commands and options, so that
+// they can't get out of sync.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,28 +12,28 @@ namespace hmmctl {
 
 struct request;
 
-/// A command with its name from the top: `hmmctl trace record`.
+/// A command with its full name, like `hmmctl trace record`.
 struct named_command {
     std::string name;
     const CLI::App* app;
 };
 
-/// Returns all commands, those that have others before these.
+/// Returns all commands, parents before their subcommands.
 std::vector<named_command> commands_of(const CLI::App& app);
 
-/// Returns what an option takes or what an argument is called: FILE, PID, ...; "" for a flag.
+/// Returns the type name of an option or argument (FILE, PID, ...), "" for a flag.
 std::string value_of(const CLI::Option& option);
 
-/// Returns the words of a set, from what an option takes: KIND:{A,B,C}. None if it is no set.
+/// Returns the words of a set like KIND:{A,B,C}, as value_of() returns it. Empty if it isn't a set.
 std::vector<std::string> words_of_set(const std::string& value);
 
-/// Returns a script for bash that completes command lines.
+/// Returns a bash completion script.
 std::string completion_of(const CLI::App& app);
 
-/// Returns the manual page of section 1, in the language of roff's macros `man`.
+/// Returns the manual page for section 1, with the `man` macros of roff.
 std::string manual_of(const CLI::App& app);
 
-/// Adds the commands that print both.
+/// Adds the commands that print these two.
 void add_tree_commands(CLI::App& app, request& asked);
 
 } // namespace hmmctl

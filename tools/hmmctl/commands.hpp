@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One function for each command. They return what goes to standard output.
+// One function per command. They return their output instead of printing it.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct output {
 
 output list_devices(bool as_json);
 output show_device(std::uint32_t id, bool as_json);
-/// With @interval over 0, waits that many seconds to measure fault rates.
+/// If @interval isn't 0, waits that many seconds to measure fault rates.
 output list_processes(double interval, bool as_json);
 output show_process(pid_t pid, double interval, bool as_json);
 output run_doctor(bool as_json);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The devices of the modules.
+// The modules' devices.
 #pragma once
 
 #include "files.hpp"
@@ -13,10 +13,10 @@
 
 namespace hmmctl {
 
-/// Opens /dev/hmmrt. Throws failure if the node is missing or this user may not open it.
+/// Opens /dev/hmmrt. Throws failure if the node is missing or we lack permission.
 descriptor open_manager();
 
-/// A file of /dev/hmmrt that is no space: it reports devices and their knobs.
+/// An open /dev/hmmrt that isn't a space: it only reports devices and their knobs.
 class manager {
   public:
     manager() : file_(open_manager()) {}
@@ -25,7 +25,7 @@ class manager {
     /// Returns nothing if there is no such device.
     std::optional<hmmrt_device_info> device(std::uint32_t id) const;
     std::vector<hmmrt_device_info> devices() const;
-    /// Returns the knobs that can be set for a device, with its values.
+    /// Returns a device's knobs and their values.
     std::vector<hmmrt_knob> knobs(std::uint32_t id) const;
 
   private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rings of events that the kernel writes: see linux/hmmrt_event.h.
+// The rings into which the kernel writes events: see linux/hmmrt_event.h.
 #pragma once
 
 #include "processes.hpp"
@@ -14,31 +14,30 @@
 
 namespace hmmctl {
 
-/// Bytes of an event in the first version of the interface. Later versions add to its end.
+/// Size of an event in the first version of the interface. Later versions append members.
 constexpr std::size_t smallest_event = offsetof(hmmrt_event, text);
 constexpr std::size_t largest_event = 4096;
 
-/// Returns the event in @event_bytes of memory: members that it does not have are 0, and what is
-/// unknown is left out.
+/// Reads an event of @event_bytes: missing members become 0, unknown ones are ignored.
 hmmrt_event event_from(const void* bytes, std::size_t event_bytes);
 
-/// Events that found the ring full, by type.
+/// Events lost because the ring was full, by type.
 using event_drops = std::array<std::uint64_t, 64>;
 
 constexpr std::uint32_t default_ring_events = 1u << 16;
 
-/// Returns the sum for all types.
+/// Returns the sum over all types.
 std::uint64_t sum_of(const event_drops& dropped);
 
-/// Reads a mapped ring. Values in the mapping are checked, as all processes that have the ring can
-/// write there.
+/// Reads a mapped ring. We check all values in the mapping, because every process that has the ring
+/// can write there.
 class ring_reader {
   public:
-    /// Throws failure if the first @bytes of @mapping are no ring that this version can read.
+    /// Throws failure if @mapping, of @bytes, isn't a ring that this version can read.
     ring_reader(void* mapping, std::size_t bytes);
 
-    /// Appends the events that are in the ring, gives their space back to the kernel, and returns
-    /// their number. Throws failure if the ring says that it has more than it can have.
+    /// Appends the ring's events, returns their space to the kernel, and returns their number.
+    /// Throws failure if the ring claims to have more events than it can hold.
     std::size_t read(std::vector<hmmrt_event>& into);
     event_drops dropped() const;
 
@@ -49,19 +48,19 @@ class ring_reader {
     std::uint32_t events_, event_bytes_;
 };
 
-/// Where a recording gets its events from.
+/// The source of a recording's events.
 class event_source {
   public:
     virtual ~event_source() = default;
 
-    /// Returns a descriptor that can be read from, for poll(), while there are events. It hangs up
-    /// when no more will come.
+    /// Returns a descriptor for poll() that is readable while there are events, and hangs up when
+    /// no more will come.
     virtual int poll_descriptor() const = 0;
     virtual std::size_t read(std::vector<hmmrt_event>& into) = 0;
     virtual event_drops dropped() const = 0;
 };
 
-/// Opens a ring for @events events. These throw failure if that is not possible here.
+/// These open a ring for @events events. They throw failure if that isn't possible.
 std::unique_ptr<event_source> open_ring_of_space(const space_file& of, std::uint32_t events);
 std::unique_ptr<event_source> open_ring_of_children(std::uint32_t events);
 std::unique_ptr<event_source> open_ring_of_machine(std::uint32_t events);

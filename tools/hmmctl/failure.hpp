@@ -5,7 +5,7 @@
 
 namespace hmmctl {
 
-/// A command cannot do what it is for. Its text is for the user; the exit status is 1.
+/// A command failed. Its text is for the user; the exit status is 1.
 class failure : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;

@@ -6,13 +6,13 @@
 
 namespace hmmctl {
 
-/// Returns the contents of a file, or nothing and errno.
+/// Returns the contents of a file, or nothing, with errno set.
 std::optional<std::string> read_file(const std::string& path);
 
-/// Returns 0 if the file can be opened for reading and writing, else the errno.
+/// Returns 0 if the file can be opened for reading and writing, otherwise the errno.
 int open_error(const std::string& path);
 
-/// A descriptor that is closed at the end.
+/// Owns a file descriptor and closes it.
 class descriptor {
   public:
     explicit descriptor(int fd) : fd_(fd) {}

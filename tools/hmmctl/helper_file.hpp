@@ -5,8 +5,8 @@
 
 namespace hmmctl {
 
-/// Returns a program or library that belongs to hmmctl: from the folder of hmmctl, or from where
-/// such files are installed. Throws failure if there is none.
+/// Returns the path of a program or library that belongs to hmmctl, in hmmctl's folder or in the
+/// folder where such files are installed. Throws failure if neither has it.
 std::string helper_file(const char* name);
 
 } // namespace hmmctl

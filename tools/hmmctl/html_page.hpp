@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The sources of the page in page/, as the build embeds them (cmake/EmbedPage.cmake).
+// The HTML page's sources in page/, which the build embeds (cmake/EmbedPage.cmake).
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A summary as a page for a browser: one file that loads nothing else.
+// A summary as a self-contained HTML page.
 #pragma once
 
 #include "json.hpp"
@@ -13,23 +13,23 @@
 
 namespace hmmctl {
 
-/// How many blocks the map of blocks over time has. Those with less activity are left out.
+/// Maximum number of blocks in the heat map; we choose those with the most activity.
 constexpr std::size_t heat_rows = 200;
 
-/// Returns what the script of the page draws. docs/hmmctl.md does not list its fields: they belong
-/// to the page.
+/// Returns the data for the page's script. Its fields are internal to the page, so docs/hmmctl.md
+/// doesn't list them.
 json page_data(const summary_of& what, const timeline& when);
 
-/// Returns the page.
 std::string html_of(const summary_of& what, const timeline& when);
 
-/// Returns a text as HTML shows it.
+/// Escapes text for HTML.
 std::string html_escaped(std::string_view text);
 
-/// Returns JSON in which nothing ends or changes the script element that it stands in.
+/// Returns JSON that is safe inside a script element: it can't end the element or change how it is
+/// parsed.
 std::string json_for_script(const json& value);
 
-/// Returns the template with each `{{name}}` replaced by its value once; values are not searched.
+/// Returns the template with each `{{name}}` replaced by its value. Values aren't expanded again.
 std::string filled(std::string_view page, const std::map<std::string, std::string>& values);
 
 } // namespace hmmctl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What happens from one moment to the next, again and again.
+// Repeated measurements at intervals.
 #pragma once
 
 #include "clocks.hpp"
@@ -12,7 +12,7 @@
 namespace hmmctl {
 
 /// Calls @take now and after each interval, and @show with the last two results and the seconds
-/// between them: @count times or, with 0, until a signal ends the program.
+/// between them, @count times or, if that is 0, until a signal ends the program.
 template <class Take, class Show>
 void each_interval(double interval, unsigned count, Take take, Show show) {
     auto earlier = take();
@@ -27,7 +27,7 @@ void each_interval(double interval, unsigned count, Take take, Show show) {
     }
 }
 
-/// Writes to standard output at once. Throws failure.
+/// Writes to standard output and flushes it. Throws failure.
 void print_now(const std::string& text);
 
 } // namespace hmmctl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `--json` prints. hmmctl.schema.json lists the fields, and docs/hmmctl.md explains them.
+// The output of `--json`. hmmctl.schema.json lists the fields, and docs/hmmctl.md explains them.
 #pragma once
 
 #include "devices.hpp"
@@ -12,7 +12,7 @@ namespace hmmctl {
 
 using json = nlohmann::ordered_json;
 
-/// Goes up when a field goes away or changes its meaning. New fields do not change it.
+/// Incremented when a field is removed or changes its meaning, but not for new fields.
 constexpr int json_schema = 1;
 
 json to_json(const hmmrt_device_info& device);
@@ -20,12 +20,12 @@ json to_json(const hmmrt_knob& knob);
 json to_json(const process& of);
 json to_json(const diagnosis& result);
 
-/// Returns a whole answer: the schema and one field.
+/// Returns a complete answer: the schema and one field.
 std::string json_text(const char* field, json value);
 std::string json_text(const json& answer);
-/// Returns a whole answer as one line, for answers that follow each other.
+/// Returns a complete answer as one line, for a sequence of answers.
 std::string json_line(const char* field, json value);
-/// Returns the object only, for files with an object a line. Bytes that are no UTF-8 are replaced.
+/// Returns only the object, for files with one object per line. Replaces invalid UTF-8.
 std::string one_line(const json& object);
 
 } // namespace hmmctl

@@ -11,20 +11,20 @@
 namespace hmmctl {
 
 struct mapping {
-    std::uint64_t start = 0, end = 0; ///< addresses; @end is behind it
+    std::uint64_t start = 0, end = 0; ///< addresses; @end is exclusive
     std::uint64_t offset = 0;         ///< of @start in the file
     bool readable = false, executable = false;
-    std::string name; ///< path or name like `[heap]`: any bytes; "" without one
-    std::optional<std::uint64_t> resident_bytes; ///< if the text has it, as smaps does
+    std::string name; ///< path, or a name like `[heap]`; may be any bytes; "" if it has none
+    std::optional<std::uint64_t> resident_bytes; ///< only from smaps
 };
 
-/// Returns the mappings in a text like maps or smaps. Lines of neither kind are skipped.
+/// Parses mappings in the format of maps or smaps. Skips other lines.
 std::vector<mapping> parse_mappings(std::string_view text);
 
 /// Is it a mapping of a memory object?
 bool is_object(const mapping& of);
 
-/// Is it memory of the process alone, of no file: heap, stack, and other anonymous memory?
+/// Is it private anonymous memory, such as heap or stack?
 bool is_anonymous(const mapping& of);
 
 } // namespace hmmctl

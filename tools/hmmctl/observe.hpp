@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The commands that look at events.
+// The commands that record and evaluate events.
 #pragma once
 
 #include "commands.hpp"
@@ -12,27 +12,27 @@ namespace hmmctl {
 
 /// What is recorded: a process, the whole machine, or a command and its descendants.
 struct observation {
-    pid_t pid = 0; ///< 0 if it is another
+    pid_t pid = 0; ///< 0 if it isn't a process
     bool machine = false;
     std::vector<std::string> command;
     std::uint32_t ring_events = default_ring_events;
     double seconds = 0;                 ///< 0 for no limit
-    std::uint64_t allocations_from = 0; ///< smallest allocation to record, 0 for none of any size
+    std::uint64_t allocations_from = 0; ///< smallest allocation to record; 0 records none
 };
 
-/// The status is that of the command.
+/// Returns the command's status.
 output record_trace(const observation& wanted, const std::string& path);
-/// Also writes a page for a browser, unless @html is empty.
+/// Also writes an HTML page to the file @html, unless that is empty.
 output report_trace(const std::string& path, bool as_json, const std::string& html);
-/// Writes to a file, or to standard output if @to is empty. @format is chrome, json, csv or
+/// Writes to the file @to, or to standard output if that is empty. @format is chrome, json, csv or
 /// rocprof-sys.
 output export_trace(const std::string& path, const std::string& format, const std::string& to);
 
-/// Files of a profile. Those with empty names are not written.
+/// Files of a profile. Those with empty names aren't written.
 struct profile_files {
-    std::string to;          ///< for the result, else it goes to standard output
-    std::string html;        ///< as report_trace() writes it
-    std::string rocprof_sys; ///< as export_trace() writes it
+    std::string to;          ///< the result; without it, that goes to standard output
+    std::string html;        ///< see report_trace()
+    std::string rocprof_sys; ///< see export_trace()
 };
 output profile(const observation& wanted, bool as_json, const profile_files& files);
 

@@ -11,7 +11,7 @@
 
 namespace hmmctl {
 
-/// A file of a space, and a process that has it open.
+/// An open file of a space, and a process that has it.
 struct space_file {
     pid_t holder = 0;
     int fd = -1;
@@ -20,32 +20,32 @@ struct space_file {
 struct process {
     pid_t pid = 0;
     uid_t uid = 0;
-    std::string name; ///< as the process set it: any bytes
+    std::string name; ///< set by the process, so it may be any bytes
     space mirrored;
     space_file file = {};
 };
 
 struct process_scan {
     std::vector<process> processes; ///< by pid
-    std::size_t unreadable = 0;     ///< processes that this user has no permission to look at
+    std::size_t unreadable = 0;     ///< number of processes that we may not look at
 };
 
 /// Finds all processes that have a space. A process that ends during the search may be left out.
 /// @proc is where procfs is mounted.
 process_scan scan_processes(const std::string& proc = "/proc");
 
-/// Returns the space with that id, null if there is none.
+/// Returns the space with this id, nullptr if there is none.
 const space* space_in(const process_scan& scan, std::uint64_t id);
 
-/// Finds the space of one process. Throws failure if there is no such process, if it has no space,
-/// or if this user may not look at it.
+/// Finds the space of a process. Throws failure if there is no such process, if it has no space, or
+/// if we may not look at it.
 process find_process(pid_t pid, const std::string& proc = "/proc");
 
-/// Gets a file of another process, to do something with that. A process that may be traced gives
-/// its files. Throws failure without this right, and if the process has ended.
+/// Duplicates a file of another process, which takes the right to trace it. @to_do says in messages
+/// what for. Throws failure if we lack that right or the process has ended.
 descriptor open_file(const space_file& wanted, const char* to_do);
 
-/// Does the process have a file of its space? False if this user may not look at it.
+/// Does the process have a file of its own space? False if we may not look at it.
 bool has_space(pid_t pid, const std::string& proc = "/proc");
 
 } // namespace hmmctl

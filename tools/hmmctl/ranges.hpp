@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The ranges of a process that have advice, or pages that a device is concerned with.
+// The ranges of a process that have advice or that a device has pages of.
 #pragma once
 
 #include "mappings.hpp"
@@ -13,7 +13,7 @@
 
 namespace hmmctl {
 
-/// What a process has asked for, as in struct hmmrt_range_attributes.
+/// The advice for a range, as in struct hmmrt_range_attributes.
 struct range_advice {
     std::uint32_t flags = 0;       ///< HMMRT_RANGE_*
     std::uint32_t accessed_by = 0; ///< mask of processors
@@ -33,36 +33,37 @@ struct advised_part {
 
 struct memory_range {
     std::uint64_t start = 0, end = 0;
-    std::string name; ///< of its mapping: any bytes
+    std::string name; ///< of its mapping; may be any bytes
     range_advice advice;
     page_counts pages;
 };
 
 struct range_scan {
     std::vector<memory_range> ranges; ///< by address
-    std::size_t changed = 0;          ///< mappings that went away during the scan
+    std::size_t changed = 0;          ///< number of mappings that disappeared during the scan
 };
 
-/// Does the kernel answer queries about such a mapping?
+/// Can we query the module about such a mapping?
 bool can_be_queried(const mapping& of);
 
-/// Is there no page in it for sure, so that to look for them would take time for nothing?
+/// Does the mapping certainly have no pages? We skip those, because looking for pages takes time.
 bool has_no_pages(const mapping& of);
 
-/// Calls @look with the address and the state of each page. Returns false if a part of the range is
-/// not mapped any more.
+/// Calls @look with each page's address and state. Returns false if a part of the range isn't
+/// mapped anymore.
 bool for_each_page(memory_queries& queries, std::uint64_t start, std::uint64_t end,
                    const std::function<void(std::uint64_t, const hmmrt_page&)>& look);
 
-/// Cuts a range where the advice changes. Returns nothing if a part of it is not mapped any more.
-/// Throws failure if the module cannot tell where that is.
+/// Splits a range where the advice changes. Returns nothing if a part of it isn't mapped anymore.
+/// Throws failure if the loaded module doesn't report where advice changes.
 std::optional<std::vector<advised_part>> parts_of(memory_queries& queries, std::uint64_t start,
                                                   std::uint64_t end);
 
-/// Makes one of ranges that follow each other without a gap and have the same name and advice.
+/// Merges adjacent ranges that have the same name and advice.
 std::vector<memory_range> merged(std::vector<memory_range> ranges);
 
-/// Finds the ranges that have advice, a page on a device, or one that a device has mapped.
+/// Finds the ranges that have advice, a page or a duplicate on a device, or a page that a device
+/// has mapped.
 range_scan scan_ranges(memory_queries& queries, const std::vector<mapping>& mappings);
 
 } // namespace hmmctl

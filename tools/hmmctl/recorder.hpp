@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Takes the events of a ring as they come, until what is recorded has ended.
+// Reads events from a ring as they arrive, until the recorded processes end.
 #pragma once
 
 #include "allocation_file.hpp"
@@ -15,29 +15,29 @@
 
 namespace hmmctl {
 
-/// What a recording is for.
+/// The consumer of a recording.
 class event_sink {
   public:
     virtual ~event_sink() = default;
 
     virtual void take(std::span<const hmmrt_event> events) = 0;
-    /// Replaces what was said about the space of the process before.
+    /// Replaces what the sink knows about the process's space.
     virtual void take(const observed_process& process) = 0;
-    /// They come before the events that are later than they are.
+    /// Records arrive before the events that are later than they are.
     virtual void take(std::span<const allocation_record>) {}
 };
 
-/// Keeps what is known of the processes that events are of. A process is looked at when its first
-/// event comes, and again for code that it has loaded since.
+/// Tracks the processes of the events. We look at a process when its first event arrives, and again
+/// when it has loaded more code.
 class process_watch {
   public:
     explicit process_watch(event_sink& sink, std::string proc = "/proc")
         : sink_(sink), proc_(std::move(proc)) {}
 
-    /// Takes a process that was looked at before its first event.
+    /// Adds a process that was looked at before its first event.
     void add(const observed_process& process);
     void look(std::span<const hmmrt_event> events);
-    /// For the calls that allocated.
+    /// Looks at processes again for the code of allocating calls.
     void look(std::span<const allocation_record> records);
     /// Is any of the processes still using its space?
     bool any_left() const;
@@ -46,7 +46,7 @@ class process_watch {
     struct seen {
         observed_process process;
         unsigned looks = 0;
-        std::uint64_t batch = 0; ///< of events, in which it was looked at last
+        std::uint64_t batch = 0; ///< in which we last looked at it
     };
     void look_again(seen& of);
 
@@ -56,11 +56,11 @@ class process_watch {
     std::uint64_t batch_ = 0;
 };
 
-/// What a recording is of, and when it ends, beside the end of its source and signals.
+/// What to record, and when to end, apart from signals and the end of the source.
 struct recording_limits {
-    const child* command = nullptr;          ///< with it and all spaces of its descendants
-    double seconds = 0;                      ///< after that time, 0 for never
-    std::optional<observed_process> process; ///< what is known before the first event
+    const child* command = nullptr;          ///< ends with it and its descendants' spaces
+    double seconds = 0;                      ///< ends after that time, 0 for no limit
+    std::optional<observed_process> process; ///< what we know before the first event
     allocation_source* allocations = nullptr;
 };
 
@@ -71,8 +71,8 @@ struct recording {
     std::uint64_t end = 0;                                  ///< nanoseconds of CLOCK_MONOTONIC
 };
 
-/// Records. A signal ends it; with a command the command gets the first one, and ends it by
-/// ending.
+/// Records until a limit is reached, the source hangs up, or a signal arrives. If there is a
+/// command, the first signal goes to it instead, and the recording ends with the command.
 recording record(event_source& source, event_sink& sink, const signal_watch& signals,
                  const recording_limits& limits);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a command line asks for.
+// The parsed command line.
 #pragma once
 
 #include "bench_plan.hpp"
@@ -19,25 +19,25 @@ struct request {
     double interval = 0;
     unsigned device = 0;
     pid_t pid = 0;
-    observation observed; ///< its command is what stands behind `--`
+    observation observed; ///< its command is what follows `--`
     bool takes_command = false;
     std::string file, format, to, html, rocprof_sys;
     std::vector<std::string> files;
     unsigned count = 0;
-    std::vector<std::string> parts; ///< of names of counters
+    std::vector<std::string> parts; ///< parts of counter names
     bench_plan measured;
     bool lists = false;
     bool all = false;
     std::size_t columns = 0;
 };
 
-/// The library takes an empty text for 0, and a leading 0 for an octal number.
+/// CLI11 would accept an empty text as 0, and read a leading 0 as an octal number.
 std::string why_no_number(const std::string& text);
 std::string why_no_pid(const std::string& text);
-/// Also refuses what is not a number, in the sense of floating point.
+/// Also rejects NaN.
 std::string why_no_interval(const std::string& text);
 
-/// For commands that write a format of their own, or none. Throws if JSON is asked for.
+/// Throws if --json was given. For commands that have their own output format, or none.
 void refuse_json(const CLI::App& command, const request& asked);
 
 /// Adds trace, profile, top and stats.
@@ -45,7 +45,7 @@ void add_observing_commands(CLI::App& app, request& asked);
 /// Adds bench.
 void add_bench_commands(CLI::App& app, request& asked);
 
-/// Adds what is about the memory of one process.
+/// Adds the commands about the memory of a process.
 void add_memory_commands(CLI::App& app, request& asked);
 
 } // namespace hmmctl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A map of where the pages of a process are.
+// A map that shows where a process's pages are.
 #pragma once
 
 #include "mappings.hpp"
@@ -12,7 +12,7 @@
 
 namespace hmmctl {
 
-/// Pages in a row that are in the same place.
+/// Consecutive pages in the same place.
 struct run {
     std::uint64_t start = 0, pages = 0;
     page_place where = untouched;
@@ -20,20 +20,20 @@ struct run {
     bool operator==(const run&) const = default;
 };
 
-/// Addresses without a gap.
+/// Contiguous mappings of the same name.
 struct region {
     std::uint64_t start = 0, end = 0;
-    std::string name;      ///< of its mappings, which all have the same: any bytes
-    std::vector<run> runs; ///< by address, together all of the region
+    std::string name;      ///< of its mappings; may be any bytes
+    std::vector<run> runs; ///< by address, without gaps
 };
 
 struct residency_scan {
     std::vector<region> regions; ///< by address
-    std::size_t changed = 0;     ///< mappings that went away during the scan
+    std::size_t changed = 0;     ///< number of mappings that disappeared during the scan
 };
 
 /// Finds where all pages of the mappings are. Leaves out mappings without a page in memory and,
-/// unless @all is set, those of files that no device has a page or a duplicate of.
+/// unless @all is set, file mappings of which no device has a page or a duplicate.
 residency_scan scan_residency(memory_queries& queries, const std::vector<mapping>& mappings,
                               bool all);
 
@@ -43,21 +43,21 @@ std::array<std::uint64_t, places> pages_by_place(const std::vector<region>& regi
 /// How to draw a map.
 struct map_style {
     std::size_t columns = 80; ///< of the terminal, at least least_columns
-    std::size_t rows = 40;    ///< as many rows of cells as that, if one for each region is fewer
+    std::size_t rows = 40;    ///< maximum number of rows of cells, if there are fewer regions
     bool has_colours = false;
 };
 
 constexpr std::size_t least_columns = 40, most_columns = 1000;
 
-/// The character for a place.
+/// Returns the character for a place.
 char letter_of(page_place where);
 
-/// Returns how many pages a cell has: the smallest power of two with which the map has no more rows
-/// than it should.
+/// Returns the number of pages per cell: the smallest power of two with which the map doesn't
+/// exceed its maximum number of rows.
 std::uint64_t pages_of_cell(const std::vector<region>& regions, const map_style& style);
 
-/// Draws rows of cells, one character each, and a legend. A cell shows where most of its pages are
-/// that are anywhere. Rows in which no page is anywhere become one line.
+/// Draws rows of cells, one character each, and a legend. A cell shows the place with most of its
+/// pages, not counting untouched ones. Consecutive rows of only untouched pages become one line.
 std::string draw(const std::vector<region>& regions, const map_style& style);
 
 } // namespace hmmctl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Programs that work for hmmctl.
+// Runs helper programs.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace hmmctl {
 
-/// Runs a program to its end, and returns what it printed. It reads @input, and shares standard
-/// error: there it says why it fails. Throws failure with @if_failed if it ends with another
-/// status than 0, with @if_missing if it cannot be started, and if a signal ends it.
+/// Runs a program with @input as its standard input, waits for it, and returns its standard output.
+/// It inherits our standard error, where it reports its own errors. Throws failure with @if_failed
+/// if its exit status isn't 0, with @if_missing if it can't be started, and if a signal kills it.
 std::string output_of(const std::vector<std::string>& command, const std::string& input,
                       const std::string& if_failed, const std::string& if_missing);
 

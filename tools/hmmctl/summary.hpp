@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What events add up to.
+// Adds up events.
 #pragma once
 
 #include "annotations.hpp"
@@ -19,7 +19,7 @@
 
 namespace hmmctl {
 
-/// Things that happened, the pages that they were about, and the time that they took.
+/// How often something happened, how many pages it affected, and how long it took.
 struct tally {
     std::uint64_t count = 0, pages = 0, nanoseconds = 0;
     std::uint64_t min_pages = 0, max_pages = 0;
@@ -61,14 +61,14 @@ class summary {
     };
     using hot = std::vector<std::pair<place, touches>>;
 
-    /// @page_size: of the machine with the events.
+    /// @page_size is that of the machine that recorded the events.
     explicit summary(std::uint32_t page_size = 4096) : page_size_(page_size) {}
 
-    /// Records come before the events that are later than they are.
+    /// Add records before later events, so that events find the allocations that they are about.
     void add(std::span<const allocation_record> records) { annotations_.add(records); }
     void add(std::span<const hmmrt_event> events);
 
-    /// By id; HMMRT_LOCATION_NONE has what was of no device.
+    /// By id; HMMRT_LOCATION_NONE has events that don't belong to a device.
     const std::map<std::uint32_t, device_summary>& devices() const { return devices_; }
     const tally& cpu_faults() const { return cpu_faults_; }
     const phase_times& cpu_phases() const { return cpu_phases_; }
@@ -80,11 +80,11 @@ class summary {
 
     const activity::blocks& by_block() const { return activity_.by_block(); }
 
-    /// Returns the blocks with the most faults, the first of these first, at most @number.
+    /// Returns at most @number blocks, those with the most faults first.
     hot hottest_blocks(std::size_t number) const;
     /// Returns the instructions with the most device faults.
     hot hottest_code(std::size_t number) const;
-    /// The same for CPU faults, with their time.
+    /// Likewise for CPU faults, with their time.
     hot hottest_cpu_code(std::size_t number) const;
     const annotation_summary& annotations() const { return annotations_; }
 

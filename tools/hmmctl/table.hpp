@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Text for people: aligned columns, sizes, and names that other users chose.
+// Text output: aligned columns, sizes, and names that other users chose.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace hmmctl {
 
-/// Rows of text in aligned columns. A column of numbers is aligned to the right.
+/// Rows of text in aligned columns. Columns of numbers are right-aligned.
 class table {
   public:
     struct column {
@@ -21,9 +21,9 @@ class table {
 
     explicit table(std::vector<column> columns) : columns_(std::move(columns)) {}
 
-    /// Adds a row with one cell for each column.
+    /// Adds a row with a cell for each column.
     void add(std::vector<std::string> row);
-    /// Returns the titles and all rows, one line each, without spaces at their ends.
+    /// Returns the titles and all rows, one line each, without trailing spaces.
     std::string text() const;
 
   private:
@@ -31,11 +31,10 @@ class table {
     std::vector<std::vector<std::string>> rows_;
 };
 
-/// Returns a size with a unit and at most one digit behind the point: `1.5 GiB`.
+/// Returns a size with a unit and at most one decimal, like `1.5 GiB`.
 std::string size_text(std::uint64_t bytes);
 
-/// Returns a name with `?` for each byte that is not printable ASCII, as it could control the
-/// terminal.
+/// Replaces each byte that isn't printable ASCII by `?`, because it could control the terminal.
 std::string printable(std::string_view name);
 
 } // namespace hmmctl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// When it happened: sums for equal parts of the time of a recording.
+// Sums of events over equal parts of a recording's time.
 #pragma once
 
 #include "block_activity.hpp"
@@ -13,7 +13,7 @@
 
 namespace hmmctl {
 
-/// What one device did in one part of the time.
+/// The activity of a device in one part of the time.
 struct device_bucket {
     std::uint64_t device_faults = 0;
     std::uint64_t cpu_faults = 0; ///< on pages in its memory
@@ -24,33 +24,33 @@ struct device_bucket {
     void add(const device_bucket& more);
 };
 
-/// What happened to one block in one part of the time, on all devices.
+/// The activity in a block in one part of the time, on all devices.
 struct block_bucket {
     std::uint64_t device_faults = 0, cpu_faults = 0, pages_in = 0, pages_out = 0;
 
     void add(const block_bucket& more);
 };
 
-/// The length of a recording is not known before its end. So buckets begin short, and when there
-/// are too many, each becomes twice as long. That keeps the size bounded.
+/// We don't know a recording's length before its end, so buckets are short at first. When there are
+/// too many, we merge them in pairs, which bounds the size.
 class timeline {
   public:
     static constexpr std::size_t most_buckets = 240;
     static constexpr std::uint64_t shortest_bucket = 1024; ///< nanoseconds
 
-    /// @start: nanoseconds of CLOCK_MONOTONIC. What ended before counts as of that moment.
+    /// @start is in nanoseconds of CLOCK_MONOTONIC. Events that ended earlier count as of @start.
     explicit timeline(std::uint64_t start) : start_(start) {}
 
     void add(std::span<const hmmrt_event> events);
-    /// Makes the timeline reach to @end.
+    /// Extends the timeline to @end.
     void extend(std::uint64_t end) { bucket_at(end); }
 
     std::uint64_t bucket_nanoseconds() const { return width_; }
     std::size_t buckets() const { return buckets_; }
-    /// By id; HMMRT_LOCATION_NONE has what was of no device. A vector can be shorter than
-    /// buckets(), then nothing happened later.
+    /// By id; HMMRT_LOCATION_NONE has events that don't belong to a device. A vector is shorter
+    /// than buckets() if nothing happened later.
     const std::map<std::uint32_t, std::vector<device_bucket>>& devices() const { return devices_; }
-    /// By bucket; one is missing if nothing happened in it.
+    /// By bucket; buckets without activity are missing.
     const std::map<block_key, std::map<std::size_t, block_bucket>>& blocks() const {
         return blocks_;
     }

@@ -17,7 +17,7 @@ struct touches {
     bool operator==(const touches&) const = default;
 };
 
-/// Returns those with the most faults first, and the first keys of equal ones, at most @number.
+/// Returns at most @number entries, those with the most faults first and equal ones by key.
 template <class Key>
 std::vector<std::pair<Key, touches>> hottest(const std::map<Key, touches>& all,
                                              std::size_t number) {

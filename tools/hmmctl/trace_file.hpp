@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Files of recorded events. docs/hmmctl.md describes them.
+// Files of recorded events. docs/hmmctl.md describes the format.
 #pragma once
 
 #include "code_map.hpp"
@@ -26,19 +26,19 @@ struct trace_device {
     std::uint64_t memory_bytes = 0;
 };
 
-/// What is known before the first event.
+/// What we know before the first event.
 struct trace_header {
     std::uint32_t page_size = 4096;
     std::uint64_t start = 0;          ///< nanoseconds of CLOCK_MONOTONIC, the clock of events
     std::uint64_t start_realtime = 0; ///< the same moment in nanoseconds of CLOCK_REALTIME
     std::vector<trace_device> devices;
-    std::vector<std::string> command; ///< empty for processes that ran already
+    std::vector<std::string> command; ///< empty for processes that were already running
 };
 
-/// Returns a header with the time and the devices of now.
+/// Returns a header with the current time and devices.
 trace_header header_of_now(std::vector<std::string> command);
 
-/// What is known after the last event.
+/// What we know after the last event.
 struct trace_end {
     std::uint64_t end = 0; ///< nanoseconds of CLOCK_MONOTONIC
     event_drops dropped = {};
@@ -50,16 +50,16 @@ struct trace {
     std::vector<hmmrt_event> events;                     ///< in the order of the ring
     std::map<std::uint64_t, observed_process> processes; ///< by space
     std::vector<allocation_record> allocations;          ///< in the order of their ring
-    std::optional<trace_end> end;                        ///< none if the recording was cut off
+    std::optional<trace_end> end;                        ///< missing if the recording was cut off
 };
 
-/// Writes a file. Its functions throw failure if that is not possible.
+/// Writes a trace file. All functions throw failure on errors.
 class trace_writer {
   public:
     trace_writer(std::string path, const trace_header& header);
 
     void add(std::span<const hmmrt_event> events);
-    /// Replaces what was said about the space of the process before.
+    /// Replaces earlier information about the process's space.
     void add(const observed_process& process);
     void add(std::span<const allocation_record> records);
     void finish(const trace_end& end);
@@ -73,7 +73,7 @@ class trace_writer {
     std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
 };
 
-/// Reads a file. Throws failure if it is no trace, is of an unknown version, or is damaged.
+/// Reads a file. Throws failure if it isn't a trace, has an unknown version, or is damaged.
 trace read_trace(const std::string& path);
 trace parse_trace(std::string_view bytes);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The summary of unified memory of AMD's ROCm Systems Profiler. docs/hmmctl.md has the fields.
+// The unified memory summary of AMD's ROCm Systems Profiler. docs/hmmctl.md lists the fields.
 #pragma once
 
 #include "json.hpp"
@@ -18,7 +18,7 @@ namespace hmmctl {
 class rocprof_sys_summary {
   public:
     void add(std::span<const hmmrt_event> events);
-    /// Returns the whole file. @header: has the names of devices and the size of a page.
+    /// Returns the complete file. @header has the device names and the page size.
     std::string text_of(const trace_header& header) const;
 
   private:
@@ -26,7 +26,7 @@ class rocprof_sys_summary {
         tally host_to_device, device_to_host;
         tally device_to_device; ///< from this device
     };
-    /// Migrations by what caused them.
+    /// Migrations by cause.
     struct causes {
         std::uint64_t gpu_page_fault = 0, cpu_page_fault = 0, prefetch = 0, ttm_eviction = 0,
                       unknown = 0;
