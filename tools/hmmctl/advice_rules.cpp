@@ -14,7 +14,7 @@ constexpr std::uint32_t cpu = HMMRT_LOCATION_HOST;
 
 using block = activity::blocks::value_type;
 
-/// What a rule says about one block.
+/// A rule's result for one block.
 struct finding {
     advice_kind kind;
     call_to_make call;
@@ -35,7 +35,7 @@ std::uint64_t faults_of(const block_activity& what, std::uint32_t processor) {
     return found ? found->faults : 0;
 }
 
-/// Returns the device with the most faults, HMMRT_LOCATION_NONE without one.
+/// Returns the device with the most faults, HMMRT_LOCATION_NONE if no device faulted.
 std::uint32_t busiest_device(const block_activity& what) {
     std::uint32_t found = HMMRT_LOCATION_NONE;
     for (const auto& [id, of] : what.processors)
@@ -43,7 +43,7 @@ std::uint32_t busiest_device(const block_activity& what) {
     return found;
 }
 
-/// Returns the faults that are left if no page leaves a device again.
+/// Returns the number of faults that would remain if no page left a device again.
 std::uint64_t first_faults(const block_activity& what) {
     std::uint64_t sum = 0;
     for (const auto& [id, of] : what.processors)
@@ -70,15 +70,15 @@ bool is_shared(const block_activity& what) {
            pages >= least_moves_of_a_page * moved.count();
 }
 
-/// Returns the call that keeps a block in one place. That is system memory, which all processors
-/// reach: the CPU does not reach the memory of a device, and another device does so as a peer only.
+/// Returns the call that keeps a block in one place. We choose system memory, which all processors
+/// can access: the CPU can't access device memory, and another device only can as a peer.
 std::optional<call_to_make> stay(const block_activity& what) {
     if (was_given(what, HMMRT_ADVICE_SET_PREFERRED_LOCATION)) return std::nullopt;
     return call_to_make{advised_call::preferred_location, cpu};
 }
 
-/// A processor that has loaded from a page stores to it without a fault, so the block may be
-/// written all the same.
+/// Only considers write faults. A processor that has loaded from a page can store to it without a
+/// fault, so the block may be written nevertheless.
 std::optional<finding> read_by_several(const block_activity& what) {
     if (!is_shared(what) || was_given(what, HMMRT_ADVICE_SET_READ_MOSTLY)) return std::nullopt;
     for (const auto& [id, of] : what.processors)
@@ -107,7 +107,7 @@ std::optional<finding> ping_pong(const block_activity& what) {
 std::optional<finding> prefetch(std::uint32_t to, const processor_activity& of) {
     if (of.faults == 0) return std::nullopt;
     const call_to_make call = {advised_call::prefetch, to};
-    if (is_device(to) && of.pages_in == 0) return std::nullopt; // the pages do not move
+    if (is_device(to) && of.pages_in == 0) return std::nullopt; // the pages don't migrate
     if (share(of.sequential, of.faults) >= sequential_share)
         return finding{advice_kind::sequential_faults, call, std::nullopt, of.faults};
     const page_set& pages = is_device(to) ? of.moved : of.touched;
@@ -124,15 +124,16 @@ std::optional<finding> prefetch(std::uint32_t to, const processor_activity& of) 
     return finding{advice_kind::fault_latency, call, std::nullopt, of.faults};
 }
 
-/// A block that a device lost and fetched again, as a part of the memory that it uses.
+/// A block that a device lost and fetched again.
 struct evicted_block {
     const block* which;
     std::uint64_t faults, bytes;
 };
 
-/// Returns for each device the blocks to leave in system memory, so that the others fit: those with
-/// the fewest faults, as many as the device is too small for. That is half of the blocks that it
-/// fetches again, if its size is unknown or other processes use its memory.
+/// Returns the blocks to leave in system memory so that the others fit, each with its device. We
+/// choose those with the fewest faults, as many as exceed the device's memory. If its size is
+/// unknown, or if everything should fit because other processes use its memory, we choose half of
+/// the blocks that the device fetches again.
 std::map<block_key, std::uint32_t> cold_blocks(const activity::blocks& blocks,
                                                const memory_sizes& memory) {
     std::map<std::uint32_t, std::vector<evicted_block>> evicted;
@@ -182,7 +183,7 @@ std::vector<finding> findings_for(const block& one, std::optional<std::uint32_t>
     return found;
 }
 
-/// Pages of a block that were used, or moved because of that.
+/// Returns a block's pages that were used, or that moved for that reason.
 page_set pages_of(const block_activity& what) {
     page_set pages;
     for (const auto& [id, of] : what.processors)
@@ -190,7 +191,7 @@ page_set pages_of(const block_activity& what) {
     return pages;
 }
 
-/// Joins the findings about neighbours.
+/// Merges findings about adjacent blocks.
 class range {
   public:
     range(const block& first, const finding& found) {
@@ -232,7 +233,7 @@ class range {
     }
 
   private:
-    /// By instruction.
+    /// Keyed by instruction.
     using faults_of_code = std::map<std::uint64_t, std::uint64_t>;
 
     static std::uint64_t hottest(const faults_of_code& code) {

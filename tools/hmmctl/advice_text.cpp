@@ -98,7 +98,7 @@ memory_sizes sizes_of(const trace_header& header) {
     return sizes;
 }
 
-/// Returns a line with the place and function of a name, "" if there is none.
+/// Returns a line with the place and function of a symbol, "" if it is empty.
 std::string code_text(const char* processor, const symbol& name) {
     if (name.place.empty()) return "";
     return fmt::format("     Most {} faults are at {}{}\n", processor, printable(name.place),

@@ -22,7 +22,8 @@ namespace {
     throw failure(fmt::format("cannot make a file for allocations: {}", std::strerror(error)));
 }
 
-/// Programs write through mappings, so the space has to be there beforehand.
+/// Allocates the file's blocks first, because programs write through mappings and would get SIGBUS
+/// on a full file system.
 void* mapped_file(const std::string& path, int file, std::size_t bytes) {
     int error = posix_fallocate(file, 0, static_cast<off_t>(bytes));
     void* const at =
@@ -85,7 +86,7 @@ std::uint64_t allocation_file::dropped() const {
 
 std::vector<std::string> allocation_file::environment() const {
     std::string preloaded = helper_file("libhmmrt-allocations.so");
-    // ld.so(8) takes both for the end of a name
+    // ld.so(8) treats both as separators
     if (preloaded.find_first_of(" :") != std::string::npos)
         throw failure(fmt::format("cannot preload {}: its name has a space or a colon", preloaded));
     if (const char* const more = std::getenv("LD_PRELOAD"); more && *more)

@@ -43,7 +43,7 @@ std::vector<symbol> calls_of_program(std::span<const instruction> calls,
     return of_program.empty() ? all : of_program;
 }
 
-/// Finds the names of stacks that have none yet, all at once.
+/// Finds the names of all stacks that don't have any yet, in one batch.
 void find_names(const summary_of& what) {
     std::vector<stack_key> keys;
     std::vector<instruction> all;
@@ -73,7 +73,7 @@ const std::vector<symbol>& names_of(const summary_of& what, const stack_key& key
     return found == what.known_calls.end() ? unknown : found->second;
 }
 
-/// Stacks that differ only in further calls are of the same place.
+/// Identifies a place. Stacks that only differ in outer calls are the same place.
 using site_key = std::tuple<std::uint64_t, std::string, std::string, std::string>;
 
 site_key key_of(std::uint64_t space, const std::vector<symbol>& calls) {

@@ -17,7 +17,7 @@ void allocation_history::advance(std::uint64_t time) {
 
 void allocation_history::apply(const allocation_record& record) {
     memory& of = processes_[record.pid];
-    // a program may write any record
+    // programs may write any record, so avoid an overflow
     const std::uint64_t end = record.addr + std::min(record.bytes, ~record.addr);
     switch (record.kind) {
     case allocation_kind::program:

@@ -17,9 +17,9 @@ void memory_names::add(const hmmrt_event& event, std::uint32_t page_size) {
     address_map<std::string>& ranges = spaces_[event.space];
     const std::uint64_t begin = event.addr;
     std::uint64_t end = (begin & ~std::uint64_t{page_size - 1}) + event.pages * page_size;
-    if (end <= begin) return; // only in a file that the module did not write
+    if (end <= begin) return; // only in a file that didn't come from the module
     page_size_ = page_size;
-    // The event has whole pages. Memory that begins within the last one has a name of its own.
+    // The event covers whole pages. Don't overwrite the name of memory that begins in the last one.
     const auto behind = ranges.all().upper_bound(std::max(begin, end - page_size));
     if (behind != ranges.all().end()) end = std::min(end, behind->first);
     if (event.text[0] != '\0')
@@ -43,7 +43,7 @@ void add_to(touches& sums, const hmmrt_event& event) {
     if (of_device) sums.nanoseconds += event.duration;
 }
 
-/// Returns what is unknown for no memory.
+/// Returns the memory with the most faults, unknown memory if there is none.
 template <class Memory>
 known_memory most_in(const Memory& faults) {
     const auto most =
@@ -110,7 +110,7 @@ known_memory annotation_summary::memory_of_blocks(std::uint64_t space, std::uint
 
 std::vector<std::pair<annotation_key, section_sums>>
 annotation_summary::longest_sections(std::size_t number) const {
-    // Events of different threads may be in the ring in another order than that of their times.
+    // The ring isn't sorted by time across threads.
     auto times = fault_times_;
     for (auto& [space, of_space] : times)
         std::sort(of_space.begin(), of_space.end());

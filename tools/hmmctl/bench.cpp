@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns what the program printed.
+/// Runs hmmctl-bench and returns its output.
 std::string measured(const bench_plan& plan) {
     const std::string program = helper_file("hmmctl-bench");
     return output_of({program, to_json(plan).dump()}, "", "nothing was measured",

@@ -49,7 +49,7 @@ void compare_scaling(const bench_result& before, const bench_result& after,
 } // namespace
 
 bool bench_difference::is_clear() const {
-    constexpr std::size_t least_samples = 3; // fewer have no spread
+    constexpr std::size_t least_samples = 3; // fewer don't have a meaningful spread
     if (std::min(before.samples.size(), after.samples.size()) < least_samples) return false;
     return std::abs(after.median() - before.median()) > std::max(before.spread(), after.spread());
 }

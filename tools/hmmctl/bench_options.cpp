@@ -25,7 +25,7 @@ std::string why_no_output(const std::string& text) {
     return text.empty() ? "give the name of a file" : "";
 }
 
-/// An option that takes names, separated by commas or given again.
+/// Adds an option that takes names, separated by commas or by repeating the option.
 void add_names(CLI::App& command, const char* name, std::vector<std::string>& into,
                const std::vector<named>& list, const char* description) {
     command.add_option(name, into, description)
@@ -34,7 +34,7 @@ void add_names(CLI::App& command, const char* name, std::vector<std::string>& in
         ->check(CLI::IsMember(names_of(list)));
 }
 
-/// What is not asked for is left out, and all but scaling is measured if nothing is asked for.
+/// By default we measure everything except scaling; otherwise only what was requested.
 void set_defaults(bench_plan& plan) {
     const bool has_cases = !plan.patterns.empty() || !plan.transfers.empty();
     const bool is_all = !has_cases && plan.peers.empty() && plan.scaling.empty();
@@ -47,7 +47,7 @@ void set_defaults(bench_plan& plan) {
     if (plan.repeats == 0) plan.repeats = plan.quick ? quick_repeats : usual_repeats;
 }
 
-/// Something is measured once, and in the order of the list.
+/// Removes duplicates and keeps the order.
 template <class Value>
 void keep_first(std::vector<Value>& values) {
     auto end = values.begin();
@@ -99,7 +99,7 @@ void add_measuring(CLI::App& bench, request& asked) {
     });
 }
 
-/// What is below bench has no use for the options of a measurement.
+/// Rejects options of bench itself, which only apply to measurements, for a subcommand.
 void refuse_measuring(const CLI::App& bench, const CLI::App& command) {
     for (const CLI::Option* option : bench.get_options())
         if (option->count() > 0)

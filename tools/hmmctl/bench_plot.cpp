@@ -14,7 +14,7 @@ namespace {
 
 constexpr unsigned width = 1000, panel_height = 360, title_height = 40;
 
-/// Returns text in the quotes in which gnuplot replaces nothing.
+/// Quotes text so that gnuplot takes it literally.
 std::string in_quotes(std::string_view text) {
     std::string result = "'";
     for (const char one : printable(text))
@@ -22,7 +22,7 @@ std::string in_quotes(std::string_view text) {
     return result + "'";
 }
 
-/// Returns a name for a block of data, where it must not end the block.
+/// Returns a name for a data block, which it must not terminate.
 std::string cell_of(std::string_view name) {
     std::string result = printable(name);
     std::replace(result.begin(), result.end(), '"', '?');
@@ -34,7 +34,7 @@ void add_once(std::vector<Value>& values, const Value& value) {
     if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
 }
 
-/// Has every pattern of this footprint a case of that transfer?
+/// Does every pattern with this footprint have a case with this transfer?
 bool all_have(const bench_result& result, double footprint, std::string_view transfer) {
     return std::all_of(result.cases.begin(), result.cases.end(), [&](const bench_case& of) {
         return of.footprint != footprint || result.find(of.pattern, transfer, footprint) != nullptr;
@@ -43,7 +43,7 @@ bool all_have(const bench_result& result, double footprint, std::string_view tra
 
 enum class axis { ratio, milliseconds, microseconds, per_second };
 
-/// What an axis has, by the clock of the machine.
+/// Returns an axis label, which depends on the clock.
 const char* axis_of(const bench_result& result, axis of) {
     static constexpr const char* in_time[] = {"time / time with prefetch", "time [ms]", "time [us]",
                                               "pages / s"};
@@ -54,7 +54,7 @@ const char* axis_of(const bench_result& result, axis of) {
     return result.clock == clock_of_instructions ? in_instructions[at] : in_time[at];
 }
 
-/// The bar of a case, and its quartiles. gnuplot leaves out what is not measured.
+/// Returns a case's value and quartiles, or placeholders that gnuplot skips if it wasn't measured.
 std::string bar_of(const bench_case* of, double unit) {
     if (of == nullptr) return " - - -";
     const times taken = of->until_result();
@@ -62,7 +62,7 @@ std::string bar_of(const bench_case* of, double unit) {
                        taken.upper() / unit);
 }
 
-/// A group of bars for each pattern, and a bar for each transfer.
+/// Returns a panel with a group of bars for each pattern, and in it a bar for each transfer.
 std::string cases_panel(const bench_result& result, double footprint, unsigned number) {
     std::vector<std::string> patterns, transfers;
     for (const bench_case& of : result.cases) {
@@ -92,7 +92,7 @@ std::string cases_panel(const bench_result& result, double footprint, unsigned n
     return script + '\n';
 }
 
-/// The command for a block with a place, a name, a value and its quartiles in each line.
+/// Returns the plot command for a data block whose lines have position, name, value and quartiles.
 std::string bars_of(const char* block) {
     return fmt::format("plot ${0} using 1:3:(0.7):xtic(2) with boxes notitle linetype 1,"
                        " ${0} using 1:3:4:5 with yerrorbars notitle linetype -1 pointtype 0\n",

@@ -36,7 +36,7 @@ json to_json(const bench_case& of) {
                    {"transfer", of.transfer},
                    {"footprint", of.footprint},
                    {"bytes", of.bytes},
-                   {"verified", true}, // others are not reported
+                   {"verified", true}, // a wrong result is an error and isn't reported
                    {"move_in", to_json(of.move_in)},
                    {"kernel", to_json(of.kernel)},
                    {"read_back", to_json(of.read_back)},
@@ -203,7 +203,7 @@ bench_result bench_result_from(const json& answer) {
         bench_result result;
         of.at("version").get_to(result.version);
         of.at("kernel").get_to(result.kernel);
-        if (of.contains("clock")) of["clock"].get_to(result.clock); // earlier versions had one
+        if (of.contains("clock")) of["clock"].get_to(result.clock); // earlier versions lack it
         of.at("processors").get_to(result.processors);
         result.device = device_from(of.at("device"));
         of.at("pages").get_to(result.pages);
@@ -214,7 +214,7 @@ bench_result bench_result_from(const json& answer) {
             result.cases.push_back(case_from(one));
         for (const json& one : of.at("peers"))
             result.peers.push_back(peer_from(one));
-        if (of.contains("scaling")) // earlier versions have none
+        if (of.contains("scaling")) // earlier versions lack it
             for (const json& one : of["scaling"])
                 result.scaling.push_back(scaling_from(one));
         return result;

@@ -12,7 +12,8 @@ std::string milliseconds(double seconds) {
     return fmt::format("{:.2f}", seconds * 1e3);
 }
 
-/// The ratio of medians to another transfer of the same pattern and footprint; "-" without that.
+/// Returns the ratio of medians to another transfer with the same pattern and footprint, "-" if the
+/// latter is missing.
 std::string ratio_to(const bench_result& result, const bench_case& of, std::string_view transfer) {
     const bench_case* const other = result.find(of.pattern, transfer, of.footprint);
     if (other == nullptr || of.transfer == transfer || of.transfer == cpu_loop) return "-";
@@ -24,7 +25,7 @@ std::string count_of(const bench_case& of, const char* name) {
     return found == of.counts.end() ? "-" : std::to_string(found->second);
 }
 
-/// The ratio of one operation to that of another peer; "-" without that.
+/// Returns the ratio of the time of one operation to another peer's, "-" if the latter is missing.
 std::string ratio_to(const bench_result& result, const bench_peer& of, std::string_view name) {
     const bench_peer* const other = result.find_peer(name);
     if (name == "storm" && !result.device.simulated) return "-"; // there is none

@@ -8,10 +8,11 @@
 namespace hmmctl {
 namespace {
 
-/// Files of events can have any number of pages. The manager reports a migration for each block.
+/// Bounds the work for an event, because a trace file may claim any number of pages. The manager
+/// reports migrations block by block.
 constexpr std::uint64_t most_blocks = 16;
-constexpr std::size_t most_advised = 4096;   // ranges that are kept
-constexpr std::size_t most_instructions = 8; // of one block
+constexpr std::size_t most_advised = 4096;   // ranges that we remember
+constexpr std::size_t most_instructions = 8; // per block
 
 std::size_t page_of(std::uint64_t addr) {
     return (addr & (block_bytes - 1)) / page_bytes;
@@ -58,7 +59,7 @@ void activity::add(const hmmrt_event& event) {
     }
 }
 
-/// Advice may be older than the first activity of a block.
+/// A new block gets the advice that was given before its first activity.
 block_activity& activity::block_at(block_key key) {
     const auto [place, is_new] = blocks_.try_emplace(key);
     if (is_new)
@@ -68,7 +69,7 @@ block_activity& activity::block_at(block_key key) {
     return place->second;
 }
 
-/// What is taken back has not been given.
+/// Revoking advice removes it, as if it had never been given.
 void block_activity::advise(std::uint16_t kind) {
     const bool takes_back = kind % 2 == 0;
     static_assert(HMMRT_ADVICE_UNSET_READ_MOSTLY == HMMRT_ADVICE_SET_READ_MOSTLY + 1 &&
@@ -100,8 +101,8 @@ void activity::add_fault(const hmmrt_event& event, std::uint32_t processor) {
     follow(event, processor);
 }
 
-/// A fault is a part of a run if it is above the one before of the same thread, and at most a block
-/// away. The first faults of a run are found to be one when it is long enough.
+/// A fault continues a run if it is above the same thread's previous one, and at most a block away.
+/// We only count the first faults of a run when it is long enough.
 void activity::follow(const hmmrt_event& event, std::uint32_t processor) {
     sweep& run = sweeps_[{event.space, processor, event.tid}];
     const std::uint64_t before = run.last[(run.length + least_run - 1) % least_run];
@@ -138,7 +139,7 @@ void activity::add_migration(const hmmrt_event& event) {
 void activity::add_advice(const hmmrt_event& event) {
     const bool known = event.reason > 0 && event.reason <= HMMRT_ADVICE_UNSET_GRANULARITY;
     if (event.error != 0 || !known) return;
-    const std::uint64_t most_pages = (~event.addr) / page_bytes, // to the end of the address space
+    const std::uint64_t most_pages = (~event.addr) / page_bytes, // up to the address space's end
         end = event.addr + std::min<std::uint64_t>(event.pages, most_pages) * page_bytes;
     if (advised_.size() < most_advised)
         advised_.push_back({event.space, event.addr, end, event.reason});

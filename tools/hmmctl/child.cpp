@@ -19,7 +19,7 @@
 namespace hmmctl {
 namespace {
 
-constexpr int signalled = 128; // exit status of shells for a command that a signal has ended
+constexpr int signalled = 128; // shells add this to the signal that killed a command
 
 sigset_t signals_that_end() {
     sigset_t set;
@@ -35,7 +35,7 @@ int signals_file(sigset_t& before) {
     return signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/// The errno of a failed exec goes through @report; otherwise that is closed.
+/// If exec fails, writes the errno to @report; otherwise exec closes @report.
 [[noreturn]] void become(char** arguments, const std::vector<std::string>& environment,
                          const sigset_t& mask, int report) {
     sigprocmask(SIG_SETMASK, &mask, nullptr);
@@ -54,7 +54,7 @@ pid_t started(std::vector<std::string> command, const std::vector<std::string>& 
     for (std::string& word : command)
         arguments.push_back(word.data());
     arguments.push_back(nullptr);
-    // descendants that lose their parent stay descendants of this process
+    // ensure that descendants whose parent exits remain our descendants
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     std::array<int, 2> ends;
     if (pipe2(ends.data(), O_CLOEXEC) < 0)

@@ -29,7 +29,7 @@ bool is_coherent(const hmmrt_device_info& device) {
     return (device.out_properties & HMMRT_PROPERTY_COHERENT) != 0;
 }
 
-/// Name and value of what `show` commands print in two columns.
+/// The two columns of `show` commands: names and values.
 class properties {
   public:
     void add(const std::string& name, const std::string& value) { rows_.add({name, value}); }

@@ -40,7 +40,7 @@ _hmmctl() {{
 complete -F _hmmctl hmmctl
 )";
 
-/// Returns what completes a value, as a command of the script; "" if nothing does.
+/// Returns the script's command that completes a value, "" if there is none.
 std::string completer_of(const std::string& value) {
     if (value == "FILE") return R"(mapfile -t COMPREPLY < <(compgen -f -- "$current"); return)";
     if (value == "PID") return "words=$(_hmmctl_ids process)";
@@ -58,7 +58,7 @@ std::vector<std::string> spellings_of(const CLI::Option& option) {
     return all;
 }
 
-/// The branches for what stands behind options that take a value.
+/// Returns the branches for values of options.
 std::string values_text(const named_command& command) {
     std::string text;
     for (const CLI::Option* option : command.app->get_options()) {
@@ -74,7 +74,7 @@ std::string values_text(const named_command& command) {
     return text;
 }
 
-/// The branch for words of their own: commands, options, and what an argument can be.
+/// Returns the branch for commands, options and positional arguments.
 std::string words_text(const named_command& command, const CLI::App& top) {
     std::string words, argument;
     for (const CLI::App* one : command.app->get_subcommands([](const CLI::App*) { return true; }))
@@ -84,7 +84,7 @@ std::string words_text(const named_command& command, const CLI::App& top) {
         for (const std::string& spelling : spellings_of(*option))
             if (spelling.starts_with("--")) words += spelling + ' ';
     }
-    if (command.app != &top) words += "--json "; // it may stand behind each command
+    if (command.app != &top) words += "--json "; // allowed after every command
     std::string text = fmt::format("\t\t'{}')\n", command.name);
     if (argument.starts_with("words="))
         text += fmt::format("\t\t\t{}\n\t\t\twords+=' {}'\n", argument, words);

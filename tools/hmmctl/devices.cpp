@@ -37,7 +37,7 @@ int call(int fd, unsigned long request, Argument& argument) {
     return ioctl(fd, request, &argument) < 0 ? errno : 0;
 }
 
-/// A text of the kernel in an array that also holds its NUL.
+/// Reads the kernel's NUL-terminated text.
 template <std::size_t size>
 std::string text_of(const __u8 (&bytes)[size]) {
     return {bytes, std::find(bytes, bytes + size, 0)};
@@ -87,7 +87,7 @@ std::vector<hmmrt_knob> manager::knobs(std::uint32_t id) const {
         const int error = call(file_.get(), HMMRT_IOC_KNOB, knob);
         if (error == ENODEV)
             throw failure(fmt::format("device {} was removed while it was looked at", id));
-        // the module may know more knobs, or fewer
+        // the module may know more or fewer knobs than we do
         if (error == EINVAL && number < HMMRT_KNOBS) continue;
         if (error == EINVAL) return found;
         if (error) throw failure(fmt::format("HMMRT_IOC_KNOB: {}", std::strerror(error)));

@@ -49,7 +49,7 @@ check check_architecture(const facts& found) {
 
 check check_kernel(const facts& found) {
     constexpr const char* name = "kernel";
-    // modules that are loaded were built for this kernel, which takes these options
+    // loaded modules were built for this kernel, and they don't build without the options
     if (found.manager_loaded) return good(name, found.kernel + ", and it has loaded the manager");
     if (!found.options)
         return bad(name, found.kernel + ", whose configuration was not found",
@@ -128,7 +128,7 @@ check check_lanes(const facts& found) {
                fmt::format("set a number from 1 to {}, or unset it", max_lanes));
 }
 
-/// The lanes of a device get the system calls of device code by syscall user dispatch.
+/// A device's lanes use syscall user dispatch to intercept system calls of device code.
 check check_system_calls(const facts& found) {
     constexpr const char* name = "system-calls";
     if (!found.has_dispatch)
@@ -149,7 +149,7 @@ check check_huge_pages(const facts& found) {
                 "everything works; memory moves in pages of 4 KiB");
 }
 
-/// The conclusion: does a program that starts now get a device of the modules?
+/// The conclusion: would a new program get a device of the modules?
 check check_access(const facts& found, bool all_good) {
     constexpr const char* name = "transparent-access";
     if (found.wanted == "cpu")
@@ -173,7 +173,7 @@ diagnosis diagnose(const facts& found) {
     diagnosis result;
     result.checks = {check_architecture(found), check_kernel(found), check_modules(found),
                      check_node(found)};
-    // what only the manager could say is not known without it
+    // these need the manager
     if (found.open_error == 0) {
         result.checks.push_back(check_version(found));
         result.checks.push_back(check_devices(found));

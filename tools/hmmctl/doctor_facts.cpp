@@ -39,12 +39,12 @@ std::string huge_page_mode() {
     return last == std::string::npos ? "" : modes->substr(first + 1, last - first - 1);
 }
 
-/// Turning it off succeeds wherever it is there.
+/// Turning it off succeeds if the kernel supports it.
 bool has_syscall_user_dispatch() {
     return prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_OFF, 0, 0, 0) == 0;
 }
 
-/// Kernels before 7.3 have no such setting.
+/// Kernels before 7.3 don't have this setting and always allow it.
 bool allows_syscall_user_dispatch() {
     const auto setting = read_file("/proc/sys/kernel/syscall_user_dispatch");
     return !setting || !setting->starts_with('0');
@@ -61,7 +61,7 @@ unsigned usable_processors() {
     return static_cast<unsigned>(sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-/// The group of a node that udev gave to one.
+/// Returns the group of a node if udev gave it to one.
 std::string group_of(const char* node) {
     struct stat status;
     if (stat(node, &status) != 0 || status.st_gid == 0) return "";
@@ -95,7 +95,7 @@ facts facts_of_this_machine() {
     try {
         if (found.open_error == 0) ask_manager(found);
     } catch (const failure&) {
-        found.open_error = ENODEV; // it opens, but does not answer
+        found.open_error = ENODEV; // it opens, but doesn't answer
     }
     found.has_dispatch = has_syscall_user_dispatch();
     found.dispatch_allowed = allows_syscall_user_dispatch();

@@ -14,7 +14,7 @@
 namespace hmmctl {
 namespace {
 
-/// A mapping that ends with its object.
+/// Owns a mapping and unmaps it.
 class shared_mapping {
   public:
     shared_mapping(int fd, std::size_t bytes)

@@ -38,7 +38,7 @@ bound_device& device_of(space& found, std::uint32_t id) {
     return *found.devices.insert(place, std::move(added));
 }
 
-/// Takes `deviceN-KEY`. Returns false if @key is not of that form.
+/// Parses `deviceN-KEY`. Returns false if @key doesn't have that form.
 bool take_device_key(space& found, std::string_view key, std::uint64_t value) {
     if (!key.starts_with(device_prefix)) return false;
     key.remove_prefix(device_prefix.size());
@@ -57,7 +57,7 @@ bool take_device_key(space& found, std::string_view key, std::uint64_t value) {
     return true;
 }
 
-/// Takes one line. Returns true if it has the id of the space.
+/// Parses a line. Returns true if it has the space's id.
 bool take_line(space& found, std::string_view line) {
     const std::size_t colon = line.find(":\t");
     if (!line.starts_with(prefix) || colon == std::string_view::npos) return false;
@@ -76,7 +76,7 @@ bool take_line(space& found, std::string_view line) {
     return false;
 }
 
-/// Values of what there is now, of spaces and of devices.
+/// Current values of spaces and devices, as opposed to counters.
 constexpr std::string_view current_values[] = {"used_bytes",     "free_bytes",     "backed_bytes",
                                                "blocks",         "pending_faults", "free_chunks",
                                                "partial_chunks", "full_chunks"};
@@ -86,7 +86,7 @@ bool is_current(std::string_view name) {
            std::end(current_values);
 }
 
-/// Returns null if the device was not bound then, or was bound again since.
+/// Returns nullptr if the device wasn't bound then, or was rebound in between.
 const bound_device* same_binding(const space& earlier, const bound_device& device) {
     for (const bound_device& before : earlier.devices)
         if (before.id == device.id && before.binding == device.binding) return &before;
@@ -123,7 +123,7 @@ std::optional<space> parse_fdinfo(std::string_view text) {
 counters counted_since(counters now, const counters& earlier) {
     for (auto& [name, value] : now) {
         if (is_current(name)) continue;
-        // a later module may have values that fall
+        // later modules may have other values that can decrease
         value -= std::min(value, value_of(earlier, name));
     }
     return now;

@@ -16,7 +16,7 @@ namespace {
 
 using row = std::pair<const block_key, std::map<std::size_t, block_bucket>>;
 
-/// Blocks with a larger distance are shown apart from each other.
+/// Blocks that are farther apart are in different groups.
 constexpr std::uint64_t largest_gap = 64 * block_bytes;
 
 json device_json(const summary_of& what, std::uint32_t id,
@@ -60,7 +60,7 @@ std::uint64_t weight_of(const row& block) {
     return sum;
 }
 
-/// Returns the blocks with the most activity, in the order of addresses.
+/// Returns the blocks with the most activity, by address.
 std::vector<const row*> rows_of(const timeline& when) {
     std::vector<std::pair<std::uint64_t, const row*>> all;
     for (const row& block : when.blocks())
@@ -77,8 +77,8 @@ std::vector<const row*> rows_of(const timeline& when) {
     return rows;
 }
 
-/// Each cell is BUCKET, device faults, CPU faults, pages to devices, pages from devices, and pages
-/// that are on devices after that, as far as the recording has seen them move there.
+/// Each cell has the bucket, device faults, CPU faults, pages to devices, pages from devices, and
+/// the number of pages on devices afterwards, as far as the recording shows.
 json cells_json(const row& block) {
     json cells = json::array();
     std::uint64_t resident = 0;
@@ -91,8 +91,7 @@ json cells_json(const row& block) {
     return cells;
 }
 
-/// Returns the file of code that the block has, "" for other memory. No other mappings are
-/// recorded.
+/// Returns the file of code in the block, "" for other memory. We only record mappings of code.
 std::string path_of(const observed_process& process, std::uint64_t addr) {
     for (const code_mapping& code : process.code)
         if (code.start < addr + block_bytes && code.end > addr && !code.path.empty())
@@ -166,7 +165,7 @@ std::string html_escaped(std::string_view text) {
     return escaped;
 }
 
-/// These characters stand only in strings of JSON, which can have them as numbers.
+/// These characters only occur in JSON strings, where they can be escaped as numbers.
 std::string json_for_script(const json& value) {
     std::string text;
     for (const char c : value.dump(-1, ' ', true, json::error_handler_t::replace)) {

@@ -36,7 +36,7 @@ json to_json(const hmmrt_knob& knob) {
 
 json to_json(const process& of) {
     json devices = json::array();
-    // names of our own come last: a later module may count something by the same name
+    // our own names come last and take precedence: a later module may have a counter of that name
     for (const bound_device& device : of.mirrored.devices) {
         json one = json::object();
         for (const auto& [name, value] : device.counted)
@@ -76,7 +76,7 @@ json to_json(const diagnosis& result) {
 std::string json_text(const json& answer) {
     json whole = {{"schema", json_schema}};
     whole.update(answer);
-    // names of processes are any bytes, and must not control a terminal
+    // escape everything but ASCII: process names may be any bytes, and must not control a terminal
     return whole.dump(2, ' ', true, json::error_handler_t::replace) + "\n";
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// hmmctl: which devices there are, which processes use them, and whether all is set up.
+// hmmctl: lists devices and the processes that use them, checks the setup, records and evaluates
+// events, and runs benchmarks.
 #include "command_tree.hpp"
 #include "failure.hpp"
 #include "request.hpp"
@@ -58,7 +59,7 @@ void add_process_commands(CLI::App& app, request& asked) {
 
 void add_commands(CLI::App& app, request& asked) {
     app.require_subcommand(1);
-    app.fallthrough(); // so that --json may stand behind the command
+    app.fallthrough(); // allows --json after the command
     app.set_version_flag("--version", "hmmctl " HMMCTL_VERSION);
     app.add_flag("--json", asked.as_json, "print JSON for programs");
     app.footer(
@@ -74,7 +75,7 @@ void add_commands(CLI::App& app, request& asked) {
     add_tree_commands(app, asked);
 }
 
-/// A result that did not reach the reader is a failure, as on a full disk.
+/// Fails if the output couldn't be written, for example because the disk is full.
 int print(const output& result) {
     std::fputs(result.notes.c_str(), stderr);
     if (std::fputs(result.text.c_str(), stdout) == EOF || std::fflush(stdout) == EOF) {

@@ -9,7 +9,7 @@
 namespace hmmctl {
 namespace {
 
-/// Escapes text for roff: no hyphen becomes a typographic one, and no line is taken for a request.
+/// Escapes text for roff, so that hyphens stay ASCII and no line is taken for a request.
 std::string roff(const std::string& text) {
     std::string escaped;
     for (const char byte : text) {
@@ -33,7 +33,7 @@ std::string italic(const std::string& text) {
     return "\\fI" + roff(text) + "\\fR";
 }
 
-/// A sentence, from what the help of an option or a command says.
+/// Turns the help text of an option or a command into a sentence.
 std::string sentence(std::string text) {
     if (!text.empty())
         text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
@@ -84,7 +84,7 @@ std::string command_text(const named_command& command) {
     const CLI::App& app = *command.app;
     std::string text = fmt::format(".TP\n{}{}\n{}\n", bold(command.name), arguments_of(app),
                                    sentence(app.get_description()));
-    // without a footer of its own a command has that of the command above it
+    // commands inherit the footer of their parent
     if (const std::string footer = app.get_footer(); footer != app.get_parent()->get_footer())
         text += roff(footer) + '\n';
     const std::string options = options_text(app);

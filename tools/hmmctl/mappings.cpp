@@ -10,7 +10,7 @@
 namespace hmmctl {
 namespace {
 
-/// Takes the text up to a delimiter from the start of @line.
+/// Removes the text up to a delimiter from the start of @line, and returns it.
 std::string_view take_until(std::string_view& line, char delimiter) {
     const std::size_t end = std::min(line.find(delimiter), line.size());
     const std::string_view field = line.substr(0, end);

@@ -49,7 +49,7 @@ class summary_sink : public event_sink {
     void take(std::span<const allocation_record> records) override { sums.add(records); }
 
     summary sums;
-    std::optional<timeline> when; ///< this and the next if they are needed
+    std::optional<timeline> when; ///< this and the next one only if needed
     std::optional<rocprof_sys_summary> rocprof_sys;
     std::map<std::uint64_t, observed_process> processes;
 };
@@ -63,13 +63,14 @@ std::unique_ptr<event_source> open_source(const observation& wanted, recording_l
     return source;
 }
 
-/// What an observation needs before it writes anything: it can fail for lack of permission.
+/// What an observation opens before it writes anything, because that can fail for lack of
+/// permission.
 struct opened {
     recording_limits limits;
     std::unique_ptr<event_source> source;
     trace_header header;
-    std::unique_ptr<allocation_file> allocations; ///< if they are wanted
-    std::vector<std::string> environment = {};    ///< of the command, beside that of hmmctl
+    std::unique_ptr<allocation_file> allocations; ///< if requested
+    std::vector<std::string> environment = {};    ///< the command's additional variables
 };
 
 opened open(const observation& wanted) {
@@ -86,12 +87,12 @@ opened open(const observation& wanted) {
 
 struct observed_run {
     recording what;
-    std::optional<child> command; ///< it may still run
+    std::optional<child> command; ///< may still be running
 
     int status() const { return command ? command->wait() : 0; }
 };
 
-/// Records while a command runs. A failure comes when the command has ended.
+/// Records while a command runs. Reports a failure only after the command has ended.
 observed_run observe(const observation& wanted, opened from, event_sink& sink) {
     observed_run result;
     std::optional<child>& command = result.command;
@@ -142,14 +143,14 @@ class text_file {
     std::FILE* file_;
 };
 
-/// A file must not replace the recording that it is about, or another result.
+/// Ensures that an output file doesn't overwrite the recording or another output.
 void refuse_same_file(const std::string& path, const std::string& other, const char* option) {
     std::error_code missing;
     if (!path.empty() && !other.empty() && std::filesystem::equivalent(path, other, missing))
         throw failure(fmt::format("{} is in use already: {} needs another file", other, option));
 }
 
-/// Opens a file for a result, so that a name that cannot be written fails before the work.
+/// Opens an output file early, so that we fail before the work if it can't be written.
 std::optional<text_file> open_result(const std::string& path) {
     if (path.empty()) return std::nullopt;
     return std::optional<text_file>(std::in_place, path);
@@ -160,7 +161,8 @@ void write_whole(const text_file& file, std::string_view text) {
     file.finish();
 }
 
-/// The file has at least the beginning of each program, if these write to it at all.
+/// Programs that write to the file at all report at least that they started, so an empty file means
+/// that none did.
 std::string allocations_note(const observation& wanted, const recording& what) {
     if (wanted.allocations_from == 0 || what.allocations + what.dropped_allocations != 0) return "";
     return "hmmctl: no program has told of its allocations: those that are statically linked or "

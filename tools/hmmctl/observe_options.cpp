@@ -13,7 +13,7 @@ namespace hmmctl {
 namespace {
 
 constexpr double default_top_interval = 2; // seconds
-/// A fault is on a page, so smaller ones cannot be told apart.
+/// Faults have the granularity of pages, so we couldn't tell smaller allocations apart.
 constexpr std::uint64_t smallest_allocation = 4096, largest_allocation = std::uint64_t{1} << 47;
 
 std::string why_no_ring_size(const std::string& text) {
@@ -25,7 +25,7 @@ std::string why_no_ring_size(const std::string& text) {
     return "give a power of two from 64 to 262144";
 }
 
-/// Options that have no value must not be empty: files.
+/// An empty path means that the option wasn't given, so it can't be its value.
 std::string why_no_path(const std::string& text) {
     return text.empty() ? "give the name of a file" : "";
 }
@@ -46,7 +46,7 @@ std::string why_no_allocation_size(const std::string& text) {
     return CLI::Range(smallest_allocation, largest_allocation)(text);
 }
 
-/// Returns the option that asks for them.
+/// Returns the option that enables recording allocations.
 CLI::Option* add_allocation_options(CLI::App& command, request& asked) {
     CLI::Option* const wanted = command.add_flag_callback(
         "--allocations",
@@ -154,7 +154,7 @@ void add_profile(CLI::App& app, request& asked) {
     });
 }
 
-/// Returns the option for the interval.
+/// Returns the option --interval.
 CLI::Option* add_repetition(CLI::App& command, request& asked, const char* interval) {
     CLI::Option* const option = command.add_option("--interval", asked.interval, interval)
                                     ->type_name("SECONDS")

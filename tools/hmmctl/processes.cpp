@@ -24,10 +24,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The name of the device node: a link of a descriptor that ends with it may be to a space.
+/// The device node's name. A descriptor whose link ends with it may be a space.
 constexpr std::string_view node = "/hmmrt";
 
-/// The number that is all of a name, -1 if it is none.
+/// Parses a name that is a number; returns -1 for others.
 int number_in(const std::string& name) {
     int number = -1;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
@@ -38,7 +38,7 @@ bool is_refusal(const std::error_code& error) {
     return error == std::errc::permission_denied || error == std::errc::operation_not_permitted;
 }
 
-/// Kernel threads and processes that have ended have no files that matter.
+/// Is it a kernel thread or a process that has ended? Their files don't matter.
 bool has_no_files(const std::string& folder) {
     constexpr unsigned kernel_thread = 0x00200000; // PF_KTHREAD
     const auto stat = read_file(folder + "/stat");
@@ -60,11 +60,11 @@ struct held_space {
 
 struct held_spaces {
     std::vector<held_space> spaces;
-    std::error_code error; ///< set if not all files could be looked at
+    std::error_code error; ///< set if we couldn't look at all files
 };
 
-/// Reads the fdinfo of all files of a process that may be spaces. The folder of the files may be
-/// readable where the files are not.
+/// Reads the fdinfo of all files of a process that may be spaces. The folder may be readable even
+/// if its entries aren't.
 held_spaces spaces_held(pid_t pid, const std::string& proc) {
     const std::string folder = fmt::format("{}/{}", proc, pid);
     held_spaces held;
@@ -96,7 +96,7 @@ uid_t uid_in(const std::string& status) {
     return uid;
 }
 
-/// Describes the process that a space is of. Returns nothing if it has ended.
+/// Describes the process to which a space belongs. Returns nothing if it has ended.
 std::optional<process> owner_of(held_space found, const std::string& proc) {
     const pid_t pid = found.mirrored.pid;
     const std::string folder = fmt::format("{}/{}", proc, pid);
@@ -111,7 +111,7 @@ std::optional<process> owner_of(held_space found, const std::string& proc) {
 
 process_scan scan_processes(const std::string& proc) {
     process_scan scan;
-    std::map<std::uint64_t, held_space> spaces; // by id: many files may be of one space
+    std::map<std::uint64_t, held_space> spaces; // by id, as a space may have several files
     std::error_code error;
     fs::directory_iterator entry(proc, error);
     if (error) throw failure(fmt::format("cannot read {}: {}", proc, error.message()));
@@ -120,7 +120,7 @@ process_scan scan_processes(const std::string& proc) {
         const pid_t pid = number_in(entry->path().filename().string());
         if (pid <= 0 || has_no_files(folder)) continue;
         held_spaces held = spaces_held(pid, proc);
-        // the kernel also refuses files of a process that is just ending
+        // the kernel also denies access to files of a process that is exiting
         if (is_refusal(held.error) && !has_no_files(folder)) scan.unreadable++;
         for (held_space& found : held.spaces)
             if (found.mirrored.pid > 0)
@@ -152,7 +152,7 @@ process find_process(pid_t pid, const std::string& proc) {
     if (is_refusal(held.error))
         throw failure(fmt::format(
             "no permission to look at process {}: it takes the right to trace it", pid));
-    // another process may have its file
+    // another process may hold a file of this space
     for (process& other : scan_processes(proc).processes)
         if (other.pid == pid) return std::move(other);
     throw failure(fmt::format("process {} does not use hmmrt", pid));

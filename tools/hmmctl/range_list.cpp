@@ -65,7 +65,7 @@ looked_at look_at_memory(pid_t pid) {
     auto queries = std::make_unique<space_memory>(open_file(of.file, "look at"), pid);
     const std::string folder = fmt::format("/proc/{}/", pid);
     auto text = read_file(folder + "smaps");
-    // a kernel without CONFIG_PROC_PAGE_MONITOR has no smaps
+    // kernels without CONFIG_PROC_PAGE_MONITOR don't have smaps
     if (!text && errno == ENOENT) text = read_file(folder + "maps");
     if (!text && errno == ENOENT) throw failure(fmt::format("process {} has ended", pid));
     if (!text)

@@ -9,7 +9,8 @@ namespace hmmctl {
 namespace {
 
 constexpr std::size_t pages_at_once = 8192;
-/// A query walks over all ranges with advice in it, so those about much advice have to be small.
+/// A query walks all advised ranges in its window, so windows have to be small where there are
+/// many.
 constexpr std::uint64_t smallest_window = 2 << 20, largest_window = 1ull << 40;
 
 range_advice advice_in(const hmmrt_range_attributes& found) {
@@ -17,7 +18,7 @@ range_advice advice_in(const hmmrt_range_attributes& found) {
             found.out_last_prefetch, found.out_granularity};
 }
 
-/// Returns the longest part with one advice from @start on, @most bytes of it at most.
+/// Returns the longest part with the same advice that begins at @start, limited to @most bytes.
 std::optional<advised_part> part_at(memory_queries& queries, std::uint64_t start,
                                     std::uint64_t most) {
     for (std::uint64_t bytes = most;;) {
@@ -26,7 +27,7 @@ std::optional<advised_part> part_at(memory_queries& queries, std::uint64_t start
         const std::uint64_t alike = found->out_alike_bytes;
         if (alike == 0 || alike > bytes || alike % page_bytes != 0)
             throw failure("the module hmmrt that is loaded cannot tell ranges apart");
-        // what all of the range has in common is the advice of its first part only if it is alike
+        // the query returns what the whole range has in common, so repeat it for the first part
         if (alike == bytes) return advised_part{start, start + bytes, advice_in(*found)};
         bytes = alike;
     }

@@ -16,11 +16,11 @@
 namespace hmmctl {
 namespace {
 
-/// Code that a program makes while it runs has no file, and there is always more of it.
+/// Limits how often we look at a process: a JIT compiler keeps generating code.
 constexpr unsigned most_looks = 64;
-/// Time in which events add up in the ring, so that this program does not run for each.
+/// Lets events accumulate in the ring, so that we don't wake up for each of them.
 constexpr int pause_milliseconds = 10;
-/// How often the end of descendants, and allocations, are looked for.
+/// How often we poll for allocations and for the end of descendants.
 constexpr int look_interval = 100; // milliseconds
 
 class recording_loop {
@@ -39,7 +39,7 @@ class recording_loop {
             wait();
             drain();
         }
-        // what came between the last look at the ring and the end
+        // events that arrived between the last read and the end
         drain();
         if (limits_.allocations) what_.dropped_allocations = limits_.allocations->dropped();
         what_.dropped = source_.dropped();
@@ -48,7 +48,7 @@ class recording_loop {
     }
 
   private:
-    /// Returns milliseconds for poll(), -1 for no limit.
+    /// Returns poll()'s timeout in milliseconds, -1 for no limit.
     int timeout() const {
         std::int64_t limit = -1;
         if (resting_)
@@ -75,7 +75,7 @@ class recording_loop {
         if (files[1].revents != 0) command_ended_ = true;
         if (files[2].revents != 0) take_signal();
         if (deadline_ && nanoseconds_of(CLOCK_MONOTONIC) >= deadline_) ended_ = true;
-        // no pause for the ring of processes that have just ended
+        // don't pause again if all processes of the ring have ended
         if (command_ended_ && !watch_.any_left()) ended_ = true;
     }
 
@@ -92,7 +92,8 @@ class recording_loop {
     void drain() {
         batch_.clear();
         resting_ = source_.read(batch_) != 0;
-        // Memory is used after its allocation: now all are there that the events need.
+        // Read allocations after events: memory is allocated before it is used, so we now have all
+        // records that these events need.
         drain_allocations();
         if (!resting_) return;
         watch_.look(batch_);
@@ -152,7 +153,7 @@ void process_watch::look(std::span<const allocation_record> records) {
         }
 }
 
-/// A process that has ended leaves nothing to see: what was seen before is kept.
+/// Keeps what we know if the process has ended, as there is nothing left to see.
 void process_watch::look_again(seen& of) {
     if (of.looks == most_looks || of.batch == batch_) return;
     of.looks++;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view letters = "0123456789abcdefHDX.";
 static_assert(letters.size() == places);
-/// `1234567890ab  ` in front of the cells of a row.
+/// `1234567890ab  ` precedes the cells of a row.
 constexpr std::size_t address_columns = 12 + 2;
 
 void add_pages(std::vector<run>& runs, std::uint64_t start, std::uint64_t pages, page_place where) {
@@ -23,7 +23,7 @@ void add_pages(std::vector<run>& runs, std::uint64_t start, std::uint64_t pages,
         runs.push_back({start, pages, where});
 }
 
-/// Returns nothing if the mapping went away.
+/// Returns nothing if the mapping disappeared.
 std::optional<std::vector<run>> runs_of(memory_queries& queries, const mapping& of) {
     std::vector<run> runs;
     if (has_no_pages(of))
@@ -60,9 +60,9 @@ std::size_t cells_of_row(const map_style& style) {
 
 using cell = std::array<std::uint64_t, places>; // pages by place
 
-/// A row of cells, or rows without a page in memory.
+/// A row of cells, or a number of rows without a page in memory.
 struct row {
-    std::uint64_t first_page = 0; ///< of the region
+    std::uint64_t first_page = 0; ///< index in the region
     std::uint64_t pages = 0;
     std::vector<cell> cells; ///< empty for rows without a page in memory
 };
@@ -73,7 +73,7 @@ std::uint64_t pages_in(const region& of) {
 
 /// Counts the rows of a region that have a page in memory.
 std::uint64_t rows_in(const region& of, std::uint64_t pages_of_row) {
-    std::uint64_t count = 0, next = 0; // the first row that is not counted yet
+    std::uint64_t count = 0, next = 0; // next is the first row that isn't counted yet
     for (const run& one : of.runs) {
         if (one.where == untouched) continue;
         const std::uint64_t first = (one.start - of.start) / page_bytes;
@@ -85,11 +85,11 @@ std::uint64_t rows_in(const region& of, std::uint64_t pages_of_row) {
     return count;
 }
 
-/// Returns the rows of a region; those with no page in memory are one.
+/// Returns the rows of a region, with consecutive ones without a page in memory merged into one.
 std::vector<row> rows_of(const region& of, std::uint64_t pages_of_cell, std::size_t cells) {
     const std::uint64_t pages_of_row = pages_of_cell * cells;
     std::vector<row> rows;
-    std::uint64_t made = 0; // pages that rows are made for
+    std::uint64_t made = 0; // number of pages that already have a row
     const auto skip_to = [&](std::uint64_t page) {
         if (page > made) rows.push_back({made, page - made, {}});
         made = std::max(made, page);
@@ -119,13 +119,13 @@ std::vector<row> rows_of(const region& of, std::uint64_t pages_of_cell, std::siz
     return rows;
 }
 
-/// Of places with as many pages the first counts, so a device before system memory.
+/// Returns the place with the most pages, on a tie the first one, so devices precede system memory.
 page_place shown_in(const cell& of) {
     const auto most = std::max_element(of.begin(), of.begin() + untouched);
     return *most == 0 ? untouched : static_cast<page_place>(most - of.begin());
 }
 
-/// Returns a sequence that sets the colour of a place.
+/// Returns the escape sequence for the colour of a place.
 std::string colour_of(page_place where) {
     constexpr std::array devices = {32, 33, 35, 36, 92, 93, 95, 96};
     if (is_device(where)) return fmt::format("\033[1;{}m", devices[where % devices.size()]);

@@ -43,7 +43,7 @@ std::array<std::uint64_t, places> pages_by_place(const std::vector<region>& regi
 /// How to draw a map.
 struct map_style {
     std::size_t columns = 80; ///< of the terminal, at least least_columns
-    std::size_t rows = 40;    ///< maximum number of rows of cells, if there are fewer regions
+    std::size_t rows = 40;    ///< maximum number of rows of cells, but at least one per region
     bool has_colours = false;
 };
 

@@ -10,7 +10,7 @@
 namespace hmmctl {
 namespace {
 
-/// Returns the columns of the terminal, and those of most terminals if standard output is none.
+/// Returns the terminal's width, or a default if standard output isn't a terminal.
 std::size_t terminal_columns() {
     winsize size = {};
     const bool is_known = isatty(STDOUT_FILENO) != 0 &&
@@ -18,7 +18,7 @@ std::size_t terminal_columns() {
     return is_known ? size.ws_col : map_style().columns;
 }
 
-/// NO_COLOR is what many programs know for this; its value does not matter.
+/// Many programs honour NO_COLOR, whatever its value is.
 bool may_have_colours() {
     const char* refused = std::getenv("NO_COLOR");
     return isatty(STDOUT_FILENO) != 0 && (!refused || *refused == '\0');

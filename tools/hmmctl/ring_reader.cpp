@@ -13,7 +13,7 @@
 namespace hmmctl {
 namespace {
 
-/// The kernel's value of something that has to be read or written at once.
+/// Atomically loads a value that the kernel writes.
 std::uint64_t acquire(const __u64& value) {
     return std::atomic_ref<const __u64>(value).load(std::memory_order_acquire);
 }
@@ -32,7 +32,8 @@ const char* what_is_wrong(const hmmrt_event_ring& header, std::size_t bytes) {
     return nullptr;
 }
 
-/// Throws failure for what is no ring. The header is copied first, as it may change.
+/// Throws failure if it isn't a ring. We check a copy of the header, because other processes may
+/// change the original.
 hmmrt_event_ring checked_copy(const void* mapping, std::size_t bytes) {
     hmmrt_event_ring header;
     if (bytes < sizeof(header)) throw failure("the ring of events is damaged: it is too small");

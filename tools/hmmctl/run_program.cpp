@@ -21,13 +21,13 @@
 namespace hmmctl {
 namespace {
 
-constexpr int not_started = 127; // as shells say
+constexpr int not_started = 127; // as in shells
 
 [[noreturn]] void fail_to(const char* what) {
     throw failure(fmt::format("cannot {}: {}", what, std::strerror(errno)));
 }
 
-/// Returns a file in memory, at its start.
+/// Returns a memory file with this text, positioned at its start.
 descriptor file_with(const std::string& text) {
     descriptor file(memfd_create("hmmctl input", MFD_CLOEXEC));
     if (file.get() < 0) fail_to("make a file in memory");
@@ -40,7 +40,8 @@ descriptor file_with(const std::string& text) {
     return file;
 }
 
-/// Becomes the program, or says why not. It ends with this process.
+/// Executes the program, or reports why that failed. The program gets SIGTERM when this process
+/// ends.
 [[noreturn]] void become(const std::vector<std::string>& command, int in, int out) {
     std::vector<char*> arguments;
     arguments.reserve(command.size() + 1);

@@ -15,7 +15,7 @@
 namespace hmmctl {
 namespace {
 
-/// Asks, and returns false if a part of the range is not mapped.
+/// Makes a query. Returns false if a part of the range isn't mapped.
 template <class Query>
 bool is_answered(int file, unsigned long request, Query& query, pid_t pid) {
     int result = 0;
@@ -62,7 +62,7 @@ page_place place_of(const hmmrt_page& page) {
     if (page.location < HMMRT_MAX_DEVICES) return static_cast<page_place>(page.location);
     if (page.duplicates != 0) return duplicated;
     if (page.location == HMMRT_LOCATION_NONE) return page.mapped_by != 0 ? exclusive : untouched;
-    // the module looks at no page of memory that the process may not read
+    // the module doesn't look at pages that the process may not read
     const bool is_known = page.mapped_by != 0 || (page.flags & HMMRT_PAGE_FILE) != 0;
     return is_known ? in_system_memory : untouched;
 }

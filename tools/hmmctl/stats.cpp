@@ -13,7 +13,7 @@
 namespace hmmctl {
 namespace {
 
-/// What the module of this version counts for a space, and for each device of it.
+/// The counters that this version's module has for a space, and for each of its devices.
 constexpr const char* names_of_space[] = {"migrated_to_host", "cpu_faults", "invalidations",
                                           "blocks"};
 constexpr const char* names_on_device[] = {
@@ -92,10 +92,10 @@ std::optional<std::uint64_t> value_in(const counters& all, const std::string& na
     return std::nullopt;
 }
 
-/// The counters of a device with that id.
+/// Device ids and the devices' counters.
 using device_columns = std::vector<std::pair<std::uint32_t, const counters*>>;
 
-/// Returns all names of a table, in the order of their counters.
+/// Returns the names of all counters, in their order.
 std::vector<std::string> names_in(const counters& whole, const device_columns& devices) {
     std::vector<std::string> names;
     const auto add_names = [&](const counters& from) {
@@ -108,7 +108,8 @@ std::vector<std::string> names_in(const counters& whole, const device_columns& d
     return names;
 }
 
-/// A row for each counter, a column for each device, and one for the sum or what is of no device.
+/// Returns a table with a row for each counter, a column for each device, and a column for the sum,
+/// or for counters that don't belong to a device.
 std::string table_of(const counters& whole, const device_columns& devices, bool leaves_out_zeros) {
     std::vector<table::column> columns = {{"COUNTER"}, {"ALL", true}};
     for (const auto& [id, of] : devices)

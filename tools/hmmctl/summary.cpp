@@ -45,7 +45,7 @@ void summary::add(const hmmrt_event& event) {
         return prefetches_.add(event);
     case HMMRT_EVENT_BIND:
     case HMMRT_EVENT_UNBIND:
-    case HMMRT_EVENT_ADVISE: // these add up to nothing
+    case HMMRT_EVENT_ADVISE: // nothing to add up
     case HMMRT_EVENT_MARK:
     case HMMRT_EVENT_SECTION:
     case HMMRT_EVENT_NAME:
@@ -67,7 +67,8 @@ void summary::add_cpu_fault(const hmmrt_event& event) {
     code.nanoseconds += event.duration;
 }
 
-/// A migration is one of the device that gets the pages, or of the one that loses them to the host.
+/// A migration counts for the device that gets the pages, or for the one that loses them to the
+/// host.
 void summary::add_migration(const hmmrt_event& event) {
     if (is_device(event.to)) {
         device_summary& device = devices_[event.to];
@@ -80,7 +81,7 @@ void summary::add_migration(const hmmrt_event& event) {
 }
 
 void summary::add_fault(device_summary& device, const hmmrt_event& event) {
-    // The device repeats the access after these two, so they are no failures.
+    // The device repeats the access after these two errors, so they aren't failures.
     const bool again = event.error == -EAGAIN || event.error == -EINTR;
     (event.error && !again ? device.failed_faults : device.faults).add(event);
     if (event.parent != 0) device.answered_faults.add(event);

@@ -23,7 +23,7 @@ std::string title_of(const trace_header& header, std::uint32_t id) {
                        found == header.devices.end() ? "?" : printable(found->name), id);
 }
 
-/// The lines of one device. A line with nothing in it is left out.
+/// The lines of one device. Omits lines whose count is 0.
 class device_table {
   public:
     explicit device_table(std::uint32_t page_size) : page_size_(page_size) {}
@@ -130,7 +130,7 @@ std::string blocks_text(const summary_of& what) {
     return "\nBlocks of 2 MiB with the most faults\n" + indented(rows.text());
 }
 
-/// @title: of the table for that code. @all: all faults of the kind that it counts.
+/// @title is the table's. @all is the number of all faults of the kind that the table counts.
 std::string code_text(const summary_of& what, const char* title, const summary::hot& code,
                       std::uint64_t all) {
     if (code.empty()) return "";

@@ -28,7 +28,7 @@ bool read_at(int file, std::uint64_t offset, Value& value) {
            static_cast<ssize_t>(sizeof(value));
 }
 
-/// Reads all that a program writes; nothing if it fails.
+/// Returns a program's output, or nothing if it fails.
 std::optional<std::string> output_of(std::vector<std::string> command) {
     std::array<int, 2> ends;
     if (pipe2(ends.data(), O_CLOEXEC) < 0) return std::nullopt;
@@ -61,8 +61,8 @@ std::optional<std::string> output_of(std::vector<std::string> command) {
     return status == 0 ? std::optional(text) : std::nullopt;
 }
 
-/// addr2line writes FUNCTION and FILE:LINE in two lines, with ?? for what it does not know, for
-/// each function that is inlined there.
+/// For each function that is inlined at an address, addr2line writes a line with FUNCTION and one
+/// with FILE:LINE, or ?? if it doesn't know.
 symbol parse_addr2line(std::string function, std::string place) {
     if (function.starts_with("??")) function.clear();
     if (place.starts_with("??") || place.ends_with(":?") || place.ends_with(":0")) place.clear();
@@ -71,7 +71,7 @@ symbol parse_addr2line(std::string function, std::string place) {
     return {std::move(function), std::move(place)};
 }
 
-/// Part of a file, and where its names belong.
+/// An address in a file, and where to store its names.
 struct unnamed {
     std::uint64_t address;
     std::vector<symbol>& names;
@@ -83,7 +83,7 @@ void ask_addr2line(const std::string& path, const std::vector<unnamed>& parts) {
         command.push_back(fmt::format("{:#x}", part.address));
     std::istringstream lines(output_of(std::move(command)).value_or(""));
     std::string function, place;
-    std::size_t begun = 0; // an address stands before its names
+    std::size_t begun = 0; // number of addresses so far; each precedes its names
     while (std::getline(lines, function)) {
         if (function.starts_with("0x")) {
             if (++begun > parts.size()) return;

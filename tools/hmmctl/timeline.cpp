@@ -79,7 +79,7 @@ std::size_t timeline::bucket_at(std::uint64_t time) {
     return bucket;
 }
 
-/// Joins the buckets in pairs.
+/// Merges the buckets in pairs.
 void timeline::widen() {
     width_ *= 2;
     buckets_ = (buckets_ + 1) / 2;

@@ -37,7 +37,7 @@ sums sums_of(const space& changed) {
     return result;
 }
 
-/// Returns the lines of the terminal, 0 if standard output is none.
+/// Returns the terminal's height in lines, 0 if standard output isn't a terminal.
 std::size_t terminal_lines() {
     winsize size = {};
     if (!isatty(STDOUT_FILENO)) return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Tracks: a process of the trace has one for each of its threads, as a thread does one thing after
-// the other and what it does is nested. A device is a process of its own, with its memory traffic:
-// a track for each link, where several migrations can be at the same time, and a counter.
+// Tracks: each recorded process has a track per thread, where events are sequential or nested. Each
+// device is a separate process that shows its memory traffic, with a counter and a track per link,
+// where migrations can overlap.
 #include "annotations.hpp"
 #include "event_names.hpp"
 #include "json.hpp"
@@ -20,7 +20,7 @@
 namespace hmmctl {
 namespace {
 
-/// Devices have numbers of processes that no process has.
+/// Devices use process ids that no real process has.
 constexpr std::uint32_t first_device_pid = 1u << 30;
 
 struct moved_bytes {
@@ -67,16 +67,16 @@ class chrome_export {
         return events;
     }
 
-    /// Viewers nest slices that begin at once in the order of the file.
+    /// Viewers nest slices that begin at the same time in file order, so the longest comes first.
     static bool begins_before(const hmmrt_event& a, const hmmrt_event& b) {
         if (begin_of(a) != begin_of(b)) return begin_of(a) < begin_of(b);
         return a.duration > b.duration;
     }
 
-    /// A ring may have an event before another one that ended earlier.
+    /// The ring isn't strictly sorted by the time at which events ended.
     static bool ends_before(const hmmrt_event& a, const hmmrt_event& b) { return a.time < b.time; }
 
-    /// Returns microseconds from the start. An event may have started before the recording.
+    /// Returns microseconds since the start, negative for an event that began before the recording.
     double microseconds(std::uint64_t time) const {
         return static_cast<double>(static_cast<std::int64_t>(time - trace_.header.start)) / 1000;
     }
@@ -101,7 +101,7 @@ class chrome_export {
                      fmt::format("device {}: {}", device.id, device.name));
     }
 
-    /// A thread that has device faults is a lane.
+    /// A thread with device faults is a lane.
     void name_lane(const hmmrt_event& event) {
         if (event.type != HMMRT_EVENT_DEVICE_FAULT || !is_device(event.device)) return;
         if (lanes_.insert({pid_of(event), event.tid}).second)
@@ -150,8 +150,9 @@ class chrome_export {
         add(one);
     }
 
-    /// An arrow from an event of another track that this one is a part of. Viewers look for the
-    /// slice around each end of it: the last nanosecond is in the slice, however times are rounded.
+    /// Adds an arrow from the parent event on another track. Viewers attach each end of an arrow to
+    /// the slice that contains it. We use the slice's last nanosecond, which is inside however
+    /// times are rounded.
     void add_flow(const hmmrt_event& event) {
         const auto found = by_serial_.find(event.parent);
         if (event.parent == 0 || found == by_serial_.end()) return;
@@ -174,7 +175,7 @@ class chrome_export {
              {"ts", microseconds(event.time - 1)}});
     }
 
-    /// The link is one of the device that gets the pages, or of the one that loses them to the
+    /// The link belongs to the device that gets the pages, or to the one that loses them to the
     /// host.
     void add_to_link(const hmmrt_event& event) {
         const std::uint32_t device = is_device(event.to) ? event.to : event.from;

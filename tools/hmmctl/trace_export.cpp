@@ -21,7 +21,7 @@ json devices_json(std::uint32_t mask) {
     return ids;
 }
 
-/// A field of a line, between quotation marks. Lines stay lines.
+/// Quotes a CSV field. It can't contain line breaks.
 std::string quoted(const std::string& text) {
     std::string result = "\"";
     for (const char letter : printable(text))
@@ -29,7 +29,7 @@ std::string quoted(const std::string& text) {
     return result + '"';
 }
 
-/// Members that an event's type does not use are 0 or none, and are left out.
+/// Omits members that are 0 or none, which is how an event has those that its type doesn't use.
 json event_json(const hmmrt_event& event) {
     json one = {{"type", type_name(event.type)}, {"serial", event.serial}, {"time", event.time}};
     const auto add = [&](const char* name, auto value) {

@@ -21,10 +21,10 @@ namespace {
 
 constexpr const char* format_name = "hmmrt-trace";
 constexpr int format_version = 1;
-constexpr std::string_view allocations_kind = "allocs"; // a kind has 8 bytes
+constexpr std::string_view allocations_kind = "allocs"; // at most 8 bytes
 constexpr std::uint32_t largest_page = 1u << 30;        // bytes
 
-/// What comes before the contents of each part.
+/// Precedes the contents of each part.
 struct part_head {
     char kind[8];
     std::uint64_t bytes;
@@ -93,7 +93,7 @@ trace_end end_from(const json& part) {
     return end;
 }
 
-/// Takes the first line. Sets the distance of its events.
+/// Parses and removes the first line. Sets the size of the file's events.
 trace_header take_header(std::string_view& bytes, std::size_t& event_bytes) {
     const std::size_t end = bytes.find('\n');
     const json line =
@@ -109,7 +109,7 @@ trace_header take_header(std::string_view& bytes, std::size_t& event_bytes) {
     return header_from(line);
 }
 
-/// Takes the next part. Its kind has no NULs.
+/// Removes the next part and returns its kind, without trailing NULs, and its contents.
 std::pair<std::string_view, std::string_view> take_part(std::string_view& bytes) {
     part_head head;
     if (bytes.size() < sizeof(head)) throw failure("it is cut off");
@@ -187,7 +187,7 @@ void trace_writer::flush() {
         throw failure(fmt::format("cannot write {}: {}", path_, std::strerror(errno)));
 }
 
-/// Each part is flushed, so that a recording that is killed leaves whole parts.
+/// Flushes each part, so that a recording that is killed leaves complete parts.
 void trace_writer::write_part(std::string_view kind, std::string_view contents) {
     part_head head = {};
     std::memcpy(head.kind, kind.data(), std::min(kind.size(), sizeof(head.kind)));

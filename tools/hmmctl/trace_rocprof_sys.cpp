@@ -13,7 +13,7 @@ double ratio(std::uint64_t part, std::uint64_t whole) {
     return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-/// Bytes in a nanosecond are GB in a second.
+/// Bytes per nanosecond equal GB per second.
 json direction_json(const tally& of, std::uint32_t page_size) {
     const std::uint64_t bytes = of.pages * page_size;
     return {{"count", of.count},
@@ -89,7 +89,7 @@ std::string rocprof_sys_summary::text_of(const trace_header& header) const {
     const json whole = {{"devices", devices_json(header)},
                         {"summary",
                          {{"total_page_faults", page_faults_},
-                          {"xnack_enabled", true}, // a device of hmmrt always repeats an access
+                          {"xnack_enabled", true}, // hmmrt's devices always retry faulting accesses
                           {"migration_triggers", std::move(triggers)}}}};
     return one_line(whole) + "\n";
 }
