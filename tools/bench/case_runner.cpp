@@ -7,7 +7,7 @@
 namespace bench {
 namespace {
 
-/// Turns prefetch by density off until it is destroyed.
+/// Turns density prefetching off for its lifetime.
 class faults_only {
   public:
     explicit faults_only(bool wanted) : wanted_(wanted) {
@@ -28,7 +28,7 @@ struct freeing {
     void operator()(std::byte* memory) const { hmmFree(memory); }
 };
 
-/// Memory of the device, which has it before the measurement.
+/// Allocates device memory, before the measurement.
 std::unique_ptr<std::byte, freeing> device_memory(std::size_t bytes) {
     void* memory = nullptr;
     hmm::check(hmmMalloc(&memory, bytes), "malloc");
@@ -52,7 +52,7 @@ std::map<std::string, std::uint64_t> counts_between(const hmmStats& before, cons
 
 double case_runner::run_kernel(std::byte* at) const {
     return seconds([&] {
-        // one lane, to compare with one CPU
+        // one lane, for comparison with one CPU
         hmm::launch(1, [run = pattern_.run, at, bytes = bytes_](std::size_t) { run(at, bytes); });
         hmm::synchronize();
     });
@@ -116,11 +116,11 @@ sample case_runner::run_in_copy() const {
     pattern_.fill(memory.data(), bytes_);
     const part wanted = pattern_.result(bytes_);
     const auto on_device = device_memory(bytes_);
-    // addresses in a data set are changed in another copy, as the program keeps its own
+    // we adjust addresses in a second copy, as a program would to keep its own data valid
     std::unique_ptr<mapping> staged;
     if (pattern_.readdress != nullptr) {
         staged = std::make_unique<mapping>(bytes_, pages_);
-        std::memset(staged->data(), 0, bytes_); // its pages are there before the measurement
+        std::memset(staged->data(), 0, bytes_); // allocates the pages before the measurement
     }
     const hmmStats before = hmm::stats(hmm::device(0));
     sample result;

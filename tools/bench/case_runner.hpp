@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How data gets to the device and its result back.
+// Runs a pattern with a transfer: moves data to the device, and its result back.
 #pragma once
 
 #include "patterns.hpp"
@@ -20,7 +20,7 @@ struct sample {
     std::map<std::string, std::uint64_t> counts = {};
 };
 
-/// A data set had another result on the device than on the CPU.
+/// The results on the device and on the CPU differ.
 class wrong_result : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;
@@ -32,7 +32,7 @@ class case_runner {
     case_runner(const pattern& of, std::size_t bytes, page_kind pages)
         : pattern_(of), bytes_(bytes), pages_(pages) {}
 
-    /// Runs on the CPU. The first time says what the result is.
+    /// Runs on the CPU. The first run determines the expected result.
     sample run_on_cpu();
     /// Runs with a transfer of hmmctl::bench_transfers(), on one lane of device 0. Throws
     /// wrong_result, and hmm::error.

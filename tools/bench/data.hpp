@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the data sets of patterns are made of.
+// Helpers to make the data sets of patterns.
 #pragma once
 
 #include "patterns.hpp"
@@ -12,7 +12,7 @@
 
 namespace bench {
 
-/// Numbers that are the same in each run.
+/// Pseudo-random numbers that are the same in each run.
 class numbers {
   public:
     std::uint64_t next() {
@@ -24,14 +24,14 @@ class numbers {
     std::uint32_t below(std::uint32_t limit) {
         return static_cast<std::uint32_t>((next() >> 32) * limit >> 32);
     }
-    /// A number from 0 to 1. Sums of few of them are small, as products are.
+    /// Returns a number from 0 to 1, so that sums and products of a few of them stay small.
     float fraction() { return static_cast<float>(below(1024)) / 1024; }
 
   private:
     std::uint64_t state_ = 0x9e3779b97f4a7c15;
 };
 
-/// Returns the numbers from @first to @end - 1 in any order.
+/// Returns the numbers from @first to @end - 1 in random order.
 inline std::vector<std::uint32_t> shuffled(std::uint32_t first, std::uint32_t end) {
     std::vector<std::uint32_t> order(end - first);
     std::iota(order.begin(), order.end(), first);
@@ -45,7 +45,7 @@ constexpr std::size_t whole_pages(std::size_t bytes) {
     return (bytes + page_bytes - 1) / page_bytes * page_bytes;
 }
 
-/// Gives out the arrays of a data set, each from the start of a page.
+/// Allocates the arrays of a data set, each at the start of a page.
 class arrays {
   public:
     explicit arrays(std::byte* at) : at_(at) {}
@@ -56,7 +56,7 @@ class arrays {
         used_ += whole_pages(count * sizeof(T));
         return result;
     }
-    /// Returns the bytes that were given out.
+    /// Returns the number of allocated bytes.
     std::size_t used() const { return used_; }
 
   private:
@@ -64,7 +64,7 @@ class arrays {
     std::size_t used_ = 0;
 };
 
-/// Returns how many elements of @each bytes, spread over @arrays arrays, fit.
+/// Returns how many elements of @each bytes fit, spread over @arrays arrays.
 constexpr std::size_t fitting(std::size_t bytes, std::size_t each, std::size_t arrays) {
     return (bytes - arrays * page_bytes) / each;
 }

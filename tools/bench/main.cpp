@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hmmctl-bench: measures what `hmmctl bench` asks for, and prints JSON. It is a program of its own
+// hmmctl-bench: does the measurements for `hmmctl bench`, and prints JSON. It is a separate program
 // because it uses the runtime.
 #include "case_runner.hpp"
 #include "measurement.hpp"

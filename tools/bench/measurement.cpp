@@ -31,7 +31,8 @@ hmmctl::bench_device describe(hmm::device device) {
             static_cast<unsigned>(properties.multiProcessorCount)};
 }
 
-/// Returns the mode of transparent huge pages, which is the word in brackets; "" without them.
+/// Returns the mode of transparent huge pages, which is the word in brackets, or "" if there are
+/// none.
 std::string huge_page_mode() {
     std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
     std::string word;
@@ -87,11 +88,11 @@ std::size_t bytes_of(double footprint, const hmmctl::bench_device& device) {
     return std::max(least_bytes, static_cast<std::size_t>(pages) * page_bytes);
 }
 
-/// Graphs and matrices have indexes of 32 bits.
+/// Graphs and matrices have 32-bit indexes.
 constexpr std::size_t most_bytes = std::size_t{16} << 30;
 
-/// A case has at most its data, a copy with other addresses and one for the device. The memory of a
-/// simulated device is system memory as well.
+/// A case needs at most its data, a copy with adjusted addresses and a copy for the device. A
+/// simulated device's memory is system memory, too.
 void require_memory(const bench_plan& plan, const hmmctl::bench_device& device) {
     const double largest = *std::max_element(plan.footprints.begin(), plan.footprints.end());
     const std::size_t data = bytes_of(largest, device);
@@ -120,8 +121,8 @@ void add(bench_case& to, const sample& one) {
     to.total.samples.push_back(one.move_in + one.kernel + one.read_back);
 }
 
-/// All cases of one pattern and one footprint. They take turns, so that all run under the same load
-/// of the machine.
+/// All cases of a pattern and a footprint. They take turns, so that all run under the same system
+/// load.
 class case_group {
   public:
     case_group(const pattern& of, double footprint, std::size_t bytes,
@@ -132,11 +133,12 @@ class case_group {
             add_case(of, transfer, footprint, bytes);
     }
 
-    /// The first round is not counted: it loads code, and makes the expected result.
+    /// The first round is a warm-up and doesn't count: it loads code, and determines the expected
+    /// result.
     void measure(unsigned repeats) {
         for (unsigned round = 0; round <= repeats; round++)
             for (std::size_t i = 0; i < cases_.size(); i++) {
-                // the CPU is first in the first round; after that, each is first in turn
+                // the CPU goes first in the warm-up; later, each case goes first in turn
                 const std::size_t place = (round + i) % cases_.size();
                 const sample one = run(cases_[place]);
                 if (round == 0) continue;
@@ -149,7 +151,7 @@ class case_group {
                 cases_[i].counts[name] = middle(values);
     }
 
-    /// Recording makes all slower for a while, so this comes when all is measured.
+    /// Recording slows everything down for a while, so call this after all measurements.
     void record_phases() {
         for (bench_case& one : cases_) {
             if (one.transfer == hmmctl::cpu_loop) continue;
@@ -218,13 +220,13 @@ void measure_cases(const bench_plan& plan, bench_result& result) {
 
 constexpr std::size_t quick_peer_pages = 1024, peer_pages = 16384;
 
-/// What all peers move: less than the device has.
+/// The number of pages that each peer moves: at most half of the device's memory.
 std::size_t pages_of_peers(const bench_plan& plan, const hmmctl::bench_device& device) {
     return std::min<std::size_t>(plan.quick ? quick_peer_pages : peer_pages,
                                  device.memory_bytes / page_bytes / 2);
 }
 
-/// All take turns. The first round is not counted.
+/// All peers take turns. The first round is a warm-up.
 void measure_peers(const bench_plan& plan, bench_result& result) {
     std::vector<std::unique_ptr<peer>> peers;
     for (const std::string& name : plan.peers) {
@@ -255,7 +257,7 @@ bench_result measure(const bench_plan& plan) {
     hmm::synchronize();
     bench_result result = describe_run(plan);
     measure_scaling(plan, static_cast<unsigned>(hmm::device_count()), result);
-    measure_peers(plan, result); // before patterns, as recording makes all slower for a while
+    measure_peers(plan, result); // before patterns, because recording slows everything down
     if (!plan.patterns.empty()) {
         require_memory(plan, result.device);
         measure_cases(plan, result);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Measures all that a plan asks for.
+// Does all measurements of a plan.
 #pragma once
 
 #include "bench_plan.hpp"
@@ -7,7 +7,7 @@
 
 namespace bench {
 
-/// Says on standard error how far it is. Throws hmmctl::failure, hmm::error and wrong_result.
+/// Reports progress on standard error. Throws hmmctl::failure, hmm::error and wrong_result.
 hmmctl::bench_result measure(const hmmctl::bench_plan& plan);
 
 } // namespace bench

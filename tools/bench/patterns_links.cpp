@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Patterns in which data says where the next data is.
+// Patterns in which data determines where the next data is.
 #include "data.hpp"
 
 namespace bench {
@@ -70,7 +70,7 @@ void set_result(std::byte* at, std::uint64_t steps, std::uint64_t sum) {
     *reinterpret_cast<chain_result*>(at) = {steps, sum};
 }
 
-/// The index of a page is in the page before it, in another line of each page.
+/// Each page has the index of the next one, in a different cache line than its neighbours.
 std::uint64_t& next_of(std::byte* at, std::size_t page) {
     constexpr std::size_t line = 64;
     return *reinterpret_cast<std::uint64_t*>(at + page * page_bytes +
@@ -84,7 +84,7 @@ std::uint32_t pages_of(std::size_t bytes) {
 void fill_chase(std::byte* at, std::size_t bytes) {
     set_result(at, 0, 0);
     const std::vector<std::uint32_t> order = shuffled(2, pages_of(bytes));
-    std::size_t page = 1; // so the chain begins there
+    std::size_t page = 1; // the chain begins here
     for (const std::uint32_t next : order) {
         next_of(at, page) = next;
         page = next;
@@ -107,8 +107,7 @@ struct node {
 };
 constexpr std::size_t page_nodes = page_bytes / sizeof(node);
 
-/// As an allocator gives out memory: in a page one node is behind the other, and pages come in any
-/// order.
+/// Places nodes as an allocator would: consecutively within a page, with pages in random order.
 void fill_list(std::byte* at, std::size_t bytes) {
     set_result(at, 0, 0);
     node* last = nullptr;

@@ -5,7 +5,7 @@
 namespace bench {
 namespace {
 
-/// A square matrix, with two arrays of @columns numbers for each of its rows.
+/// A square matrix, and two arrays with @columns numbers for each of its rows.
 struct matrix_data {
     matrix_data(std::byte* at, std::size_t bytes, std::size_t columns) {
         const auto needs = [=](std::size_t n) {
@@ -37,7 +37,7 @@ part result_of_matrix(std::size_t bytes, std::size_t columns) {
     return {0, matrix_data(nullptr, bytes, columns).side * columns * sizeof(float)};
 }
 
-/// So narrow that the work grows with the memory, and not faster.
+/// The other factor has a fixed width, so that the work only grows linearly with the memory.
 constexpr std::size_t gemm_columns = 32;
 
 void run_gemm(std::byte* at, std::size_t bytes) {
@@ -51,7 +51,7 @@ void run_gemm(std::byte* at, std::size_t bytes) {
         }
 }
 
-/// y = Aᵀ(Ax): the matrix is read twice, and behind y is what is between.
+/// y = Aᵀ(Ax): reads the matrix twice. The intermediate vector Ax follows y.
 struct atax_data : matrix_data {
     atax_data(std::byte* at, std::size_t bytes) : matrix_data(at, bytes, 2) { between = to + side; }
     float* between;

@@ -27,7 +27,7 @@ void run_sequential(std::byte* at, std::size_t bytes) {
         touch(at, page);
 }
 
-/// 64 KiB, the least that a device fault moves, if it is not told otherwise.
+/// 64 KiB, the least that a device fault moves by default.
 constexpr std::size_t stride_pages = 16;
 
 void run_strided(std::byte* at, std::size_t bytes) {
@@ -36,7 +36,7 @@ void run_strided(std::byte* at, std::size_t bytes) {
             touch(at, page);
 }
 
-/// The first pages have the order of the others.
+/// Returns the number of pages at the start that hold the order of the others.
 std::size_t order_pages(std::size_t bytes) {
     return whole_pages(bytes / page_bytes * sizeof(std::uint32_t)) / page_bytes;
 }

@@ -12,7 +12,7 @@
 namespace bench {
 namespace {
 
-/// A peer that needs nothing between two measurements.
+/// A peer without state between measurements.
 class plain : public peer {
   public:
     plain(std::size_t operations, std::function<double()> once)
@@ -54,7 +54,7 @@ double storm(std::size_t pages) {
     return touch_on_device(memory);
 }
 
-/// Each page by a device fault of its own, as a page of userfaultfd.
+/// Moves each page by a separate device fault, for comparison with userfaultfd.
 double single_faults(std::size_t pages) {
     const mapping memory(pages * page_bytes);
     fill(memory);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Ways of the kernel to move a page that a program can use without a module.
+// The kernel's own ways to move a page, which programs can use without a module.
 #include "peers.hpp"
 
 #include "patterns.hpp"
@@ -29,7 +29,7 @@ namespace {
 
 // ---- userfaultfd
 
-/// UFFDIO_MOVE of Linux 6.8, which older headers lack.
+/// UFFDIO_MOVE, new in Linux 6.8; older headers lack it.
 struct move_request {
     std::uint64_t to, from, bytes, mode;
     std::int64_t moved;
@@ -47,7 +47,7 @@ class userfault_file {
         api.features = features;
         if (ioctl(fd_, UFFDIO_API, &api) == 0) return;
         close(fd_);
-        throw not_possible("the kernel has no UFFDIO_MOVE"); // all have what is asked for otherwise
+        throw not_possible("the kernel has no UFFDIO_MOVE"); // all kernels have the rest
     }
     userfault_file(const userfault_file&) = delete;
     userfault_file& operator=(const userfault_file&) = delete;
@@ -59,7 +59,8 @@ class userfault_file {
     int fd_;
 };
 
-/// A thread serves each fault of another thread with one page, as a library without a module would.
+/// One thread serves each of another thread's faults with a page, as a pure user-space library
+/// would.
 class userfaults : public peer {
   public:
     userfaults(std::size_t pages, bool moves)
@@ -96,7 +97,7 @@ class userfaults : public peer {
         request.mode = UFFDIO_REGISTER_MODE_MISSING;
         if (ioctl(file_.get(), UFFDIO_REGISTER, &request) != 0) fail("UFFDIO_REGISTER");
     }
-    /// Wakes all that wait for a page.
+    /// Wakes all threads that wait for a page.
     void remove(const mapping& memory) const {
         uffdio_range range = range_of(memory);
         ioctl(file_.get(), UFFDIO_UNREGISTER, &range);
@@ -147,7 +148,7 @@ std::array<int, 2> two_nodes() {
     std::array<int, 2> nodes = {0, 0};
     if (!(file >> nodes[0])) throw not_possible("the kernel has no NUMA nodes");
     nodes[1] = nodes[0];
-    char between; // a list such as 0-1 or 0,2
+    char between; // the separator, as in 0-1 or 0,2
     while (file >> between >> nodes[1]) {
     }
     if (nodes[0] == nodes[1]) throw not_possible("there is one NUMA node");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The kernel's own driver for HMM, lib/test_hmm. It works in another process: here, devices of the
- * runtime and it would get each other's invalidations.
+ * The kernel's own HMM test driver, lib/test_hmm. We measure it in another process: in this one, it
+ * and the runtime's devices would get each other's invalidations.
  */
 #include "patterns.hpp"
 #include "peers.hpp"
@@ -21,11 +21,11 @@ namespace bench {
 namespace {
 
 constexpr const char* node = "/dev/hmm_dmirror0";
-/// hmmrt_dmirror has nodes of the same names, so these do not tell.
+/// hmmrt_dmirror's nodes have the same names, so their existence doesn't prove anything.
 constexpr const char* loaded_module = "/sys/module/test_hmm";
 
-/// What its calls take. It is the same in all kernels that have the calls below; header packages do
-/// not have it.
+/// The argument of its ioctls. Header packages don't contain it; it is the same in all kernels that
+/// have the ioctls below.
 struct mirror_request {
     std::uint64_t address, copy, pages, done, faults;
 };
@@ -52,8 +52,8 @@ class test_hmm_work : public work {
     [[noreturn]] static void fail(const char* what) {
         throw std::system_error(errno, std::generic_category(), what);
     }
-    /// The kernel does not move a page that a processor has yet to put on a list of all. A call
-    /// does that for its own processor only.
+    /// The kernel doesn't move a page that is still in a processor's own batch and not yet on a
+    /// shared list. An ioctl only flushes the batch of the processor that it runs on.
     static void stay_on_this_processor() {
         cpu_set_t processor;
         CPU_ZERO(&processor);

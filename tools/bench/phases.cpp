@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t ring_events = 1u << 17;
 
-/// A file of the space that the runtime has, as a process has one.
+/// Opens this process's space. A process only has one, so it is the runtime's.
 hmmctl::descriptor own_space() {
     hmmctl::descriptor file = hmmctl::open_manager();
     hmmrt_space_create create = {};

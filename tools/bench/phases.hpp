@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the events of this process's space add up to.
+// Adds up the events of this process's space.
 #pragma once
 
 #include "event_ring.hpp"
@@ -15,13 +15,13 @@ namespace bench {
 
 using phase_sums = std::map<std::string, std::uint64_t>;
 
-/// Records the events of this process from its construction on.
+/// Records the events of this process, from its construction.
 class phase_recorder {
   public:
-    /// Throws hmmctl::failure if no events can be recorded here.
+    /// Throws hmmctl::failure if events can't be recorded here.
     phase_recorder();
 
-    /// Returns the nanoseconds of faults of the device and of the CPU, of prefetches, and
+    /// Returns the time of device faults, CPU faults and prefetches, in nanoseconds, and
     /// dropped_events.
     phase_sums take();
 

@@ -28,7 +28,7 @@ mapping::mapping(std::size_t bytes, page_kind pages)
         throw std::system_error(errno, std::generic_category(), "memory of a measurement");
     all_ = static_cast<std::byte*>(all);
     data_ = huge_page_at(all_);
-    // Both calls fail on kernels without huge pages.
+    // These fail on kernels without huge pages, which is fine.
     if (pages == page_kind::single) madvise(all_, all_bytes_, MADV_NOHUGEPAGE);
     if (pages == page_kind::huge) madvise(data_, bytes_, MADV_HUGEPAGE);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Memory of measurements, and times.
+// Memory for measurements, and timing.
 #pragma once
 
 #include <chrono>
@@ -15,13 +15,13 @@ double seconds(Function f) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// What pages a mapping shall have, in the order of hmmctl::bench_pages().
+/// The pages that a mapping should have, in the order of hmmctl::bench_pages().
 enum class page_kind { single, huge, system };
 
-/// Private memory, new for each measurement, that begins where a huge page may.
+/// Private memory, new for each measurement, aligned to huge pages.
 class mapping {
   public:
-    /// Throws std::system_error if there is none.
+    /// Throws std::system_error if there isn't enough memory.
     explicit mapping(std::size_t bytes, page_kind pages = page_kind::single);
     mapping(const mapping&) = delete;
     mapping& operator=(const mapping&) = delete;
@@ -37,7 +37,7 @@ class mapping {
     std::size_t bytes_;
 };
 
-/// Reads a word of each page, as a program that uses a result there.
+/// Reads a word of each page, like a program that uses a result there.
 void read_pages(const std::byte* at, std::size_t bytes);
 
 } // namespace bench

@@ -21,7 +21,7 @@ using hmmctl::bench_scaling;
 constexpr unsigned most_processes = 4;
 constexpr std::size_t quick_pages = 1024, usual_pages = 4096, block_pages = 512;
 
-/// Returns 1, 2, 4 and so on up to @limit, and that.
+/// Returns the powers of two below @limit, and @limit.
 std::vector<unsigned> counts_to(unsigned limit) {
     std::vector<unsigned> counts;
     for (unsigned next = 1; next < limit; next *= 2)
@@ -30,15 +30,15 @@ std::vector<unsigned> counts_to(unsigned limit) {
     return counts;
 }
 
-/// Returns what each lane, device or process has if @parts of them share a device, in whole blocks
-/// of 2 MiB if it has one: at most half of the device is used.
+/// Returns the number of pages for each lane, device or process if @parts of them share a device.
+/// Together they use at most half of it. If that is 2 MiB or more, it is a multiple of 2 MiB.
 std::size_t pages_of_each(bool quick, unsigned parts, const hmmctl::bench_device& device) {
     const std::size_t most = device.memory_bytes / page_bytes / 2 / parts,
                       pages = std::min(quick ? quick_pages : usual_pages, most);
     return pages < block_pages ? pages : pages / block_pages * block_pages;
 }
 
-/// Something that is measured in each round.
+/// A measurement that takes part in each round.
 class scaling_case {
   public:
     scaling_case(const std::string& by, unsigned count, const std::string& operation,
@@ -49,7 +49,7 @@ class scaling_case {
                    {"lanes", by == "lanes" ? count : 1},
                    {"pages", pages}} {}
 
-    /// Processes have as many lanes as they use.
+    /// The number of lanes that each worker process gets.
     unsigned lanes() const { return scaling_.by == "lanes" ? scaling_.count : 1; }
     unsigned processes() const { return scaling_.by == "processes" ? scaling_.count : 1; }
 
@@ -82,7 +82,7 @@ std::vector<scaling_case> cases_of(const hmmctl::bench_plan& plan, unsigned devi
     return cases;
 }
 
-/// The processes with as many lanes, as many as the case with the most takes.
+/// Starts workers for each number of lanes, as many as the largest case needs.
 std::map<unsigned, std::vector<worker>> workers_of(const std::vector<scaling_case>& cases) {
     std::map<unsigned, std::vector<worker>> workers;
     for (const scaling_case& one : cases) {
@@ -101,7 +101,7 @@ void measure_scaling(const hmmctl::bench_plan& plan, unsigned devices,
     if (cases.empty()) return;
     std::fprintf(stderr, "scaling\n");
     const std::map<unsigned, std::vector<worker>> workers = workers_of(cases);
-    for (unsigned round = 0; round <= plan.repeats; round++) // the first is not counted
+    for (unsigned round = 0; round <= plan.repeats; round++) // the first one is a warm-up
         for (std::size_t i = 0; i < cases.size(); i++) {
             scaling_case& next = cases[(round + i) % cases.size()];
             next.measure(workers.at(next.lanes()), round > 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How much more several lanes, devices or processes do than one.
+// Measures how throughput scales with lanes, devices and processes.
 #pragma once
 
 #include "bench_plan.hpp"
@@ -7,7 +7,7 @@
 
 namespace bench {
 
-/// Measures what the plan asks for, in processes of their own. The result describes the device.
+/// Does the plan's scaling measurements, in worker processes. @result already describes the device.
 void measure_scaling(const hmmctl::bench_plan& plan, unsigned devices,
                      hmmctl::bench_result& result);
 

@@ -11,7 +11,7 @@
 namespace bench {
 namespace {
 
-/// On the clock of all processes.
+/// Reads the steady clock, which all processes share.
 std::int64_t now() {
     const auto since_start = std::chrono::steady_clock::now().time_since_epoch();
     return std::chrono::nanoseconds(since_start).count();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What processes beside hmmctl-bench measure for it: what takes another environment, several
- * processes, or memory that no device of the runtime watches.
+ * Measurements that hmmctl-bench runs in worker processes, because they need a different
+ * environment, several processes, or memory that the runtime's devices don't mirror.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace bench {
 
-/// Something that is measured once. Its construction makes it ready.
+/// Something that is measured once. The constructor prepares it.
 class work {
   public:
     work() = default;
@@ -23,22 +23,23 @@ class work {
     virtual void run() = 0;
 };
 
-/// The argument of hmmctl-bench that makes it a process for work.
+/// The argument that makes hmmctl-bench a worker process.
 constexpr const char* worker_argument = "work";
 
-/// Does the work that standard input asks for, to its end, and prints when each began and ended.
+/// Does the work that it reads from standard input, until end of file, and prints the start and end
+/// time of each.
 void serve();
 
-/// Returns the work that a request of worker::prepare() asks for.
+/// Makes the work for a request from worker::prepare().
 std::unique_ptr<work> make_work(const hmmctl::json& request);
 
-/// What scales: each lane of each device has @pages for itself.
+/// The size of a scaling measurement: each lane of each device has @pages of its own.
 struct scaling_size {
     unsigned devices = 1, lanes = 1;
     std::size_t pages = 0;
 };
 
-// Those that make_work() finds in other files.
+// Work from other files, for make_work().
 std::unique_ptr<work> make_scaling_work(bool faults, const scaling_size& size);
 std::unique_ptr<work> make_test_hmm_work(std::size_t pages, bool back);
 

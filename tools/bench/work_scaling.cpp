@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Storms and prefetches by several lanes and devices at the same time.
+// Concurrent storms and prefetches by several lanes and devices.
 #include "patterns.hpp"
 #include "program_memory.hpp"
 #include "work.hpp"
@@ -12,14 +12,14 @@
 namespace bench {
 namespace {
 
-/// One stream keeps one lane of a device busy.
+/// A stream that keeps one lane of a device busy.
 class busy_lane {
   public:
     busy_lane(hmm::device where, std::size_t pages)
         : device_(where), memory_(pages * page_bytes), stream_(stream_of(where)) {
         std::memset(memory_.data(), 1, memory_.span().size());
         const hmm::scoped_device use(device_);
-        hmm::launch(stream_, 1, [](std::size_t) {}); // starts what it takes
+        hmm::launch(stream_, 1, [](std::size_t) {}); // warm-up: starts device and lane
         stream_.synchronize();
     }
 

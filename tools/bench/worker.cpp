@@ -29,7 +29,7 @@ std::string name_of(const std::string& variable) {
     return variable.substr(0, variable.find('=') + 1);
 }
 
-/// This process's environment, with some variables that have another value.
+/// Returns this process's environment with some variables replaced.
 std::vector<std::string> environment_with(std::vector<std::string> variables) {
     const std::size_t given = variables.size();
     for (char** next = environ; *next != nullptr; next++) {
@@ -82,7 +82,7 @@ worker::worker(worker&& other) noexcept
 
 worker::~worker() {
     if (pid_ < 0) return;
-    socket_.reset(); // it reads no more requests, and ends
+    socket_.reset(); // the worker reads end of file and exits
     while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
     }
 }

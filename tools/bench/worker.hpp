@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A process that measures for this one.
+// A process that runs measurements for this one.
 #pragma once
 
 #include "files.hpp"
@@ -15,29 +15,30 @@
 
 namespace bench {
 
-/// The line that starts what the line before has prepared.
+/// The line that starts the work that the previous line prepared.
 constexpr const char* run_request = "run";
 
-/// From when to when, in nanoseconds of the steady clock, which all processes share.
+/// A time interval in nanoseconds of the steady clock, which all processes share.
 struct interval {
     std::int64_t start = 0, end = 0;
 };
 
-/// A process of this program. It ends with this object, and when this process ends.
+/// A process that runs this program. It ends with this object, and with this process.
 class worker {
   public:
-    /// @variables are NAME=VALUE, for the process alone. Throws hmmctl::failure if it cannot start.
+    /// @variables are additional environment variables, as NAME=VALUE. Throws hmmctl::failure if
+    /// the process can't be started.
     explicit worker(const std::vector<std::string>& variables = {});
     worker(worker&&) noexcept;
     worker(const worker&) = delete;
     worker& operator=(const worker&) = delete;
     ~worker();
 
-    /// Makes work ready. These throw hmmctl::failure if the process has ended; then it has said why
-    /// on standard error.
+    /// Prepares work. These functions throw hmmctl::failure if the process has ended; in that case
+    /// it has reported the reason on standard error.
     void prepare(const hmmctl::json& request) const;
     void start() const;
-    /// Waits until the work has ended.
+    /// Waits for the work to finish.
     interval result() const;
 
   private:
@@ -45,11 +46,11 @@ class worker {
     hmmctl::json read_line() const;
 
     pid_t pid_;
-    std::optional<hmmctl::descriptor> socket_; ///< what the process reads and writes
+    std::optional<hmmctl::descriptor> socket_; ///< the process's standard input and output
 };
 
-/// Lets each process do the same work at the same time. Returns the seconds from the first start to
-/// the last end.
+/// Runs the same work in all processes at the same time. Returns the seconds from the first start
+/// to the last end.
 double seconds_together(std::span<const worker> workers, const hmmctl::json& request);
 
 } // namespace bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Draws the report from the JSON of the element `data`. Names in it are any text, so they become
-// text nodes and never HTML.
+// Draws the report from the JSON in the element `data`. Names may be any text, so we only insert
+// them as text nodes, never as HTML.
 'use strict';
 
 const data = JSON.parse(document.getElementById('data').textContent);
@@ -46,7 +46,7 @@ function drawing(name, attributes, ...children) {
   return made;
 }
 
-/// A column with a name that ends in `#` has numbers.
+/// A column whose name ends in `#` has numbers.
 function tableOf(columns, rows) {
   const cells = (kind, row) =>
     row.map((text, i) => element(kind, { className: columns[i].endsWith('#') ? 'number' : '' }, String(text)));
@@ -158,7 +158,7 @@ function drawSuggestions() {
 
 const chart = { width: 1000, height: 90, top: 14 };
 
-/// Draws series above each other; those below the axis come in `lower`.
+/// Draws stacked series; those in `lower` are below the axis.
 function chartOf(title, buckets, upper, lower, textOf) {
   const totals = (series) =>
     Array.from({ length: buckets }, (_, i) => sum(series.map((one) => one.values[i])));
@@ -241,7 +241,7 @@ const measures = {
   resident: 'pages on devices',
 };
 
-/// Returns the colour and the amount of a cell for a measure.
+/// Returns a cell's colour and amount for a measure.
 function cellOf([, deviceFaults, cpuFaults, pagesIn, pagesOut, resident], measure) {
   if (measure === 'device') return ['device-fault', deviceFaults];
   if (measure === 'cpu') return ['cpu-fault', cpuFaults];
@@ -287,7 +287,7 @@ function drawGroup(canvas, group, measure) {
   });
 }
 
-/// Says what the cell below the pointer has.
+/// Shows the values of the cell under the pointer.
 function detailText(group, x, y) {
   const row = group.rows[Math.floor(y / heat.row)];
   const bucket = Math.floor(((x - heat.label) * data.timeline.buckets) / heat.width);
