@@ -6,7 +6,7 @@
  *
  *     matmul [N]    matrices of N rows and columns
  *
- * The matrices have names and the ways are sections: see `hmmctl profile -- matmul`.
+ * Matrices are named and each way is a section, so `hmmctl profile -- matmul` can show both.
  */
 #include <hmm/hmm.hpp>
 
@@ -81,7 +81,7 @@ void prefetch(problem& of) {
                         hmm::device(0));
 }
 
-// The device reads duplicates of the input, so that the CPU keeps its pages.
+// The device reads duplicates of the input, so the CPU keeps its pages.
 void advise(problem& of) {
     hmm::advise(of.left, hmm::read_mostly);
     hmm::advise(of.right, hmm::read_mostly);

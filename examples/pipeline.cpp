@@ -4,9 +4,9 @@
  * other and as a pipeline: while the device computes a chunk, the CPU prepares
  * the next one.
  *
- * The device computes on processors of the machine. The pipeline gains because
- * one lane leaves the other processors to the CPU. A launch for all lanes, or a
- * second stream beside it, would gain nothing: they share the processors.
+ * The device computes on the machine's own processors. The pipeline is faster
+ * because one lane leaves the other processors to the CPU. A launch on all lanes
+ * or a second stream wouldn't help, because they share the processors.
  *
  *     pipeline [FOLDER]    also writes FOLDER/pipeline.svg
  */
@@ -41,7 +41,7 @@ void prepare(chunk& to, int number) {
         to.data[i] = mix(i + static_cast<std::size_t>(number) * chunk_items);
 }
 
-// Writes the result once: it shares a page with the stack, which the CPU uses.
+// Only writes the result once, because it shares a page with the stack, which the CPU uses.
 void compute(chunk& from) {
     std::uint64_t sum = 0;
     for (const std::uint64_t value : from.data)
@@ -62,7 +62,7 @@ outcome run(bool pipelined) {
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < chunks; i++) {
         chunk& next = buffers[static_cast<std::size_t>(i) % buffers.size()];
-        next.done.synchronize(); // the launch that used this buffer last
+        next.done.synchronize(); // wait for the last launch that used this buffer
         sum += next.result;
         prepare(next, i);
         hmm::launch(stream, 1, [&next](std::size_t) { compute(next); });

@@ -51,8 +51,8 @@ bool moves_pages() {
     return hmm::device(0).properties().pageableMemoryAccessUsesHostPageTables == 0;
 }
 
-/// The size of the device. The cpu device has the memory of the machine, and to
-/// fill that takes long.
+/// The size of the device. The cpu device has all of the machine's memory, which
+/// would take too long to fill.
 std::size_t device_bytes() {
     return moves_pages() ? hmm::device(0).memory().total : 64 << 20;
 }
@@ -61,12 +61,11 @@ std::size_t device_bytes() {
 
 struct reply {
     bool admitted;
-    std::uint64_t wrong; ///< words with a wrong value, since the start
+    std::uint64_t wrong; ///< number of words with a wrong value, since the start
     std::uint64_t evicted_pages;
 };
 
-/// Memory that is pinned on the device: it is there from the start, and is not
-/// evicted.
+/// Memory pinned on the device: allocated from the start, and never evicted.
 class reservation {
   public:
     reservation(std::size_t bytes, hmm::device where)
@@ -87,7 +86,7 @@ class service {
         hmm::synchronize();
     }
 
-    /// Has addresses for the peak, and memory when it uses them.
+    /// Maps addresses for the peak; memory is allocated on first use.
     void map() {
         void* const memory = mmap(nullptr, peak_of(device_), PROT_READ | PROT_WRITE,
                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_PEER_SHARED, -1, 0);
@@ -95,7 +94,7 @@ class service {
         use(memory);
     }
 
-    /// Has memory for the peak from now on, or returns false.
+    /// Reserves memory for the peak. Returns false if there isn't enough.
     bool reserve() {
         try {
             reserved_.emplace(peak_of(device_), hmm::device(0));
@@ -107,7 +106,7 @@ class service {
         return true;
     }
 
-    /// Gives back what the phase does not need.
+    /// Frees what the phase doesn't need.
     void shrink(int phase) {
         const std::size_t wanted = words_needed(phase);
         if (wanted >= used_ || reserved_.has_value()) return;
@@ -115,7 +114,7 @@ class service {
         used_ = wanted;
     }
 
-    /// The device checks the words in use, and writes those that are new.
+    /// The device checks the words in use, and initializes new ones.
     void work(int phase) {
         const std::size_t wanted = std::max(words_needed(phase), used_);
         std::uint64_t wrong = 0;
@@ -164,8 +163,8 @@ void answer(const reply& with) {
         throw std::runtime_error("the other end of the pipe is gone");
 }
 
-/// Commands on standard input: a digit is a phase to shrink to, a letter from
-/// 'a' on a phase to work in. The end of the input ends the service.
+/// Reads commands from standard input: a digit is a phase to shrink to; a letter,
+/// starting with 'a', is a phase to work in. End of file ends the service.
 int serve(int number, bool reserves) {
     service self(number);
     if (!reserves) self.map();
@@ -182,7 +181,7 @@ int serve(int number, bool reserves) {
     return 0;
 }
 
-// ---- the other end
+// ---- the parent process
 
 /// Owns a descriptor.
 class descriptor {
@@ -201,7 +200,7 @@ class descriptor {
 };
 
 struct channel {
-    descriptor out, in; ///< to read from, to write to
+    descriptor out, in; ///< the ends to read from and to write to
 
     channel() : channel(make()) {}
 
@@ -234,7 +233,7 @@ class service_process {
     service_process(const service_process&) = delete;
     service_process& operator=(const service_process&) = delete;
     ~service_process() {
-        to_.in.close(); // ends it
+        to_.in.close(); // end of file ends the service
         waitpid(process_, nullptr, 0);
     }
 
@@ -268,7 +267,7 @@ struct outcome {
 
 using service_list = std::vector<std::unique_ptr<service_process>>;
 
-/// Sends a command to all, and returns the sum of what they answer.
+/// Sends a command to all services, and returns the sum of their replies.
 reply tell(const service_list& all, char command) {
     reply sum = {};
     for (const auto& each : all)
@@ -293,7 +292,7 @@ outcome run(const char* program, bool reserves) {
         tell(all, static_cast<char>('a' + phase));
         result.in_use[static_cast<std::size_t>(phase)] = bytes_in_use();
     }
-    // once more, to check what the last phase wrote
+    // work once more to check the words that the last phase wrote
     const reply sum = tell(all, 'a' + phases - 1);
     result.wrong = sum.wrong;
     result.evicted_pages = sum.evicted_pages;
@@ -301,7 +300,7 @@ outcome run(const char* program, bool reserves) {
     return result;
 }
 
-/// Memory of a process that has ended is freed some time after that.
+/// Waits, because the memory of a process is freed asynchronously after it ends.
 void wait_until_free(std::size_t used_before) {
     using namespace std::chrono_literals;
     for (int i = 0; bytes_in_use() > used_before; i++) {

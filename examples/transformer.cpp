@@ -4,13 +4,13 @@
  * larger than device memory. Each token needs all weights once, layer by layer.
  *
  * Pages of a mapped file stay in system memory, and the device reads them
- * there. To have weights in device memory, the program reads the file into
- * memory of mmap(): that moves, and is evicted when the device is full.
+ * there. To get weights into device memory, the program reads the file into
+ * anonymous memory, which can migrate and is evicted when the device is full.
  *
  *     transformer [DEVICE-MEMORY [RATIO...]]
  *
- * DEVICE-MEMORY is what the program may use of the device, such as 16M, or all.
- * Each RATIO is the size of the weights in units of it.
+ * DEVICE-MEMORY is how much device memory the program may use, such as 16M, or
+ * all. Each RATIO is the size of the weights in units of it.
  */
 #include <hmm/hmm.hpp>
 
@@ -75,7 +75,7 @@ void write_all(int fd, const void* data, std::size_t bytes) {
         throw std::runtime_error("cannot write the weights");
 }
 
-/// A file without a name, which goes with the program.
+/// An unnamed temporary file, which disappears when the program ends.
 class weights_file {
   public:
     explicit weights_file(std::size_t layers) : layers_(layers) {
@@ -112,7 +112,7 @@ class weights_file {
     int fd_ = -1;
 };
 
-/// The weights: the mapped file, or a copy of it in memory that moves.
+/// The weights: either the mapped file, or a copy in memory that can migrate.
 class weights {
   public:
     weights(const weights_file& file, bool copied) : layers_(file.layers()) {
@@ -151,7 +151,7 @@ class weights {
     void* map_;
 };
 
-// ---- what both the CPU and the device call: each function computes one output
+// ---- functions that both the CPU and the device call; each computes one output
 
 using vector4 = float __attribute__((vector_size(16)));
 
@@ -168,7 +168,8 @@ using vector4 = float __attribute__((vector_size(16)));
     return all[0] + all[1] + all[2] + all[3];
 }
 
-/// What one token carries through the layers, and what it remembers.
+/// The state of a token on its way through the layers; `memory` has the keys and
+/// values of all tokens so far.
 struct activations {
     float stream[width], normal[width], query[width], mixed[width], inner[hidden];
     float score[words];
@@ -273,7 +274,7 @@ result infer(Place& where, const weights& model) {
             said.sentence.push_back(static_cast<std::size_t>(best - of->score));
         }
     } catch (...) {
-        hmmDeviceSynchronize(); // before memory goes that queued work uses
+        hmmDeviceSynchronize(); // queued work may still use memory that we are about to free
         throw;
     }
     return said;
@@ -308,7 +309,7 @@ class lazy {
     hmm::stream work_{hmmStreamNonBlocking};
 };
 
-/// While the device computes a layer, the next one is brought to it.
+/// While the device computes a layer, we prefetch the next one.
 class prefetched : public lazy {
   public:
     void begin_layer(std::span<const layer> layers, std::size_t i) {
@@ -319,7 +320,7 @@ class prefetched : public lazy {
     void end_layer(std::size_t i) { work_.record(done_[i % 2]); }
 
   private:
-    /// Layer i takes the place of layer i - 2, which must have ended.
+    /// Layer i replaces layer i - 2, which must have finished.
     void bring(std::span<const layer> layers, std::size_t i) {
         ahead_.wait(done_[i % 2]);
         hmm::prefetch(layers.subspan(i, 1), hmm::device(0), ahead_);
@@ -330,8 +331,8 @@ class prefetched : public lazy {
     hmm::event there_[2], done_[2];
 };
 
-/// Keeps layers in three quarters of device memory; the rest is for other memory
-/// of the program. The device reads the other layers in system memory.
+/// Keeps layers in three quarters of device memory, and leaves the rest to the
+/// program's other memory. The device reads the other layers in system memory.
 class advised : public lazy {
   public:
     advised(std::span<const layer> layers, std::size_t device_bytes) {
@@ -426,7 +427,7 @@ void compare(double ratio, std::size_t device_bytes) {
     throw std::invalid_argument("usage: transformer [DEVICE-MEMORY [RATIO...]]");
 }
 
-/// 0 for all.
+/// Returns 0 for "all".
 std::size_t bytes_of(const std::string& text) {
     if (text == "all") return 0;
     std::size_t end = 0;
@@ -435,8 +436,8 @@ std::size_t bytes_of(const std::string& text) {
     return bytes;
 }
 
-/// Limits what this program may use of the device, unless @bytes is 0. Returns
-/// what that is.
+/// Limits how much device memory this program may use, unless @bytes is 0.
+/// Returns how much it may use.
 std::size_t limit_device(std::size_t bytes) {
     if (bytes == 0) return hmm::device(0).memory().total;
     hmm::quota(hmm::device(0)).set(bytes, hmmQuotaPriorityDefault);

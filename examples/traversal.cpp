@@ -6,8 +6,8 @@
  *
  *     traversal [VERTICES]
  *
- * The memory has names and the ways are sections, so `hmmctl profile -- traversal`
- * says what each costs, and which memory moves back and forth.
+ * Memory is named and each way is a section, so `hmmctl profile -- traversal`
+ * shows what each costs, and which memory moves back and forth.
  */
 #include <hmm/hmm.hpp>
 
@@ -58,7 +58,7 @@ void visit(const graph& of, std::int32_t* levels, std::int32_t level, std::size_
     for (std::uint32_t i = of.first[v]; i < of.first[v + 1]; i++) {
         const std::atomic_ref target(levels[of.targets[i]]);
         if (target.load(std::memory_order_relaxed) != unreached) continue;
-        target.store(level + 1, std::memory_order_relaxed); // all that come here write the same
+        target.store(level + 1, std::memory_order_relaxed); // racing writers store the same value
         found.reached_more.store(true, std::memory_order_relaxed);
     }
 }
@@ -80,7 +80,7 @@ std::vector<std::int32_t> traverse_on_cpu(const graph& of) {
     }
 }
 
-/// What a traversal on the device uses.
+/// The data of a traversal on the device.
 struct traversal {
     graph of;
     std::vector<std::int32_t> levels;
@@ -111,7 +111,7 @@ void prefetch(traversal& one) {
     hmm::prefetch(one.levels, hmm::device(0));
 }
 
-// The device writes the page of progress in system memory, where the CPU reads it
+// The device writes the progress page in system memory, because the CPU reads it
 // after each level.
 void advise(traversal& one) {
     prefetch(one);
