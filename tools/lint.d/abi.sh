@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# Programs that were linked with the library rely on its exported functions, and on the layout of all that they take.
+# Programs linked with the library rely on its exported functions and on the layout of their arguments.
 
 readonly ABI_BASELINE=tests/abi/libhmmrt.abi
 
 abi_library() { echo "$USER_BUILD/runtime/libhmmrt.so"; }
 
-# Prints the exports of the library that was built; paths are those in the tree, wherever that is.
+# Prints the exports of the built library, with paths relative to the tree.
 describe_abi() {
 	abidw --exported-interfaces-only --headers-dir "$REPO/include/hmm" --drop-private-types --drop-undefined-syms \
 		--no-elf-needed --no-show-locs --no-corpus-path --no-comp-dir-path --type-id-style hash "$(abi_library)" |
 		sed -E "s# path='($REPO/|(\.\./)+)# path='#"
 }
 
-# Succeeds if there is a library to describe.
+# Succeeds if there is a built library.
 has_abi_library() {
 	[[ -e $(abi_library) ]] && return
 	echo "no library in '$USER_BUILD'; run tools/vm build, or say --user-build DIR"

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# The messages of commits.
+# Checks commit messages.
 
-# The last commit that was made before commits were checked.
+# The last commit before this check existed.
 readonly COMMITS_SINCE=${HMMRT_COMMITS_SINCE:-42ab82f}
-# First words of a subject that are no verb, or not its imperative.
+# Words that aren't verbs; then, verbs whose imperative ends in -ed or -ing.
 readonly NO_VERBS='a|an|the|what|who|whose|where|when|of|for|in|on|no|not|some|all|each|one|new|more|its|it'
 readonly VERBS='need|feed|speed|seed|shed|embed|proceed|exceed|bring|string|ring|spring|sing|bed|wed'
 
@@ -22,7 +22,7 @@ check_subject() {
 		echo "commit $1: '$verb' is no imperative: $2"
 }
 
-# A body has a line that is not empty and no trailer.
+# says_why BODY: succeeds if the body has a line that is neither empty nor a trailer.
 says_why() {
 	local line
 	while IFS= read -r line; do
@@ -31,7 +31,7 @@ says_why() {
 	return 1
 }
 
-# Commits that came after the check, where there is a history that has them.
+# Checks the commits since COMMITS_SINCE, if the history has that commit.
 check_commits() {
 	local commit subject body
 	[[ -e .git ]] && git merge-base --is-ancestor "$COMMITS_SINCE" HEAD 2>/dev/null || return 0

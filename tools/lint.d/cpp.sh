@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# Checks of C++ and of the headers that others include.
+# Checks C++ and the public headers.
 
 readonly CXX_STANDARD=c++20
 
-# Versions of clang-format format differently. The files are formatted by that of Debian 12.
+# The output of clang-format depends on its version. We use Debian 12's.
 readonly FORMAT_VERSION=14
 
-# has_format_version: says so if this is another version.
+# has_format_version: prints a warning and fails if this is another version.
 has_format_version() {
 	local version
 	version=$(clang-format --version | sed -E 's/.*version ([0-9]+).*/\1/')
@@ -32,7 +32,8 @@ fix_format() {
 	clang-format -i -- "${CPP_FILES[@]}"
 }
 
-# include_alone HEADER COMPILER OPTIONS...: the header, twice, is a whole program.
+# include_alone HEADER COMPILER OPTIONS...: succeeds, as grep does, if a program that only includes the header, twice,
+# has errors or warnings, and prints them.
 include_alone() {
 	local header=$1
 	shift
@@ -40,7 +41,8 @@ include_alone() {
 		"$@" -Wall -Wextra -Wpedantic -Werror -fsyntax-only -Iinclude -Iinclude/uapi - 2>&1 | grep -E 'error:|warning:'
 }
 
-# Braces that are iterated over need a header that others include in one release of the library and not in the next.
+# Iterating over a braced list needs <initializer_list>. Whether another standard header includes it depends on the
+# library's release, so files have to include it themselves.
 braces_without_header() {
 	local file
 	grep -lE 'for \([^;]* : \{' -- "$@" | while read -r file; do
@@ -49,7 +51,8 @@ braces_without_header() {
 	done
 }
 
-# Public headers compile alone, in each language that they are for; the modules' interface has no holes.
+# Public headers have to compile on their own, in every language that they support. The modules' interface must not have
+# padding.
 check_headers() {
 	require gcc gcc && require g++ g++ && require clang++ clang || return
 	local header
@@ -77,13 +80,13 @@ check_headers() {
 	return 0
 }
 
-# The agent is compiled without x87 and SSE; clang-tidy has to be let read the standard library all the same.
+# The agent is compiled without x87 and SSE, which clang-tidy needs to read the standard library.
 readonly TIDY_ARGUMENTS=(--extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-unused-command-line-argument
 	--extra-arg=-mx87 --extra-arg=-msse2)
 
-# tidy_groups LIST DATABASE FOLDER: writes files to FOLDER that include up to eight of the listed files, with a database
-# for them, and prints their names. Reading the library's headers takes most of clang-tidy's time. Files of a group are
-# compiled alike.
+# tidy_groups LIST DATABASE FOLDER: writes files to FOLDER that each include up to eight of the listed files, with a
+# compilation database, and prints their names. That is faster because clang-tidy spends most of its time reading the
+# library's headers. The files of a group have the same compile options.
 tidy_groups() {
 	rm -rf "$3" && mkdir "$3" || return
 	awk -v repo="$REPO" -v folder="$3" '
@@ -111,7 +114,7 @@ tidy_groups() {
 		}' "$1" "$2"
 }
 
-# tidy_files DATABASE-FOLDER [OPTION...]: reads the files that stdin names.
+# tidy_files DATABASE-FOLDER [OPTION...]: runs clang-tidy on the files listed on standard input.
 tidy_files() {
 	local folder=$1
 	shift
@@ -119,8 +122,8 @@ tidy_files() {
 		grep -E '(warning|error|Error).*:|terminated by signal|dumped' | sed "s|^$REPO/||" | sort -u
 }
 
-# Writes to FILE how the build compiles each file. A unity build compiles several at once: such a folder is configured
-# again without that, beside it, and what it generates is taken from the build.
+# tidy_database FILE: writes to FILE how the build compiles each file. A unity build compiles several files at once, so
+# for such a build we configure another folder without it, and use the generated files of the original build.
 tidy_database() {
 	local folder=$USER_BUILD log=$LINT_BUILD/tidy.log
 	if grep -q '^CMAKE_UNITY_BUILD:.*=ON' "$USER_BUILD/CMakeCache.txt" 2>/dev/null; then
@@ -131,9 +134,9 @@ tidy_database() {
 	sed -E "s|-Winvalid-pch -include [^ ]*/cmake_pch\.hxx||; s|$folder/|$USER_BUILD/|g" "$folder/compile_commands.json" >"$1"
 }
 
-# One clang-tidy for each file that the build compiles, as it compiles it, but without precompiled headers: those of
-# another compiler cannot be read, and would hide an #include that is missing. Every file of runtime/ has to be there.
-# Tests are left out: GoogleTest's headers take longer than all of the rest, and its macros look like mistakes.
+# Runs clang-tidy on each file that the build compiles, with the same options, but without precompiled headers: clang
+# can't read another compiler's, and they would hide missing #includes. The build must contain every file of runtime/.
+# We skip tests: GoogleTest's headers take longer than everything else, and its macros look like mistakes.
 check_clang_tidy() {
 	require clang-tidy clang-tidy || return
 	local file left_out=0 list=$LINT_BUILD/tidy-files groups=$LINT_BUILD/tidy-groups

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# Texts speak of what exists: links, paths, names of ours in the code, and C++ that compiles.
+# Checks that the documentation only refers to what exists (headings, paths, our names in the code), and that its C++
+# compiles.
 
 readonly FOLDERS='kmod|runtime|include|tests|tools|docs|examples|cmake|debian|LICENSES'
 
-# The anchors of a file's headings, as they are made on the web.
+# anchors FILE: prints the anchors that Git hosting sites generate for the file's headings.
 anchors() { sed -n 's/^##* //p' "$1" | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9 _-]//g; s/ /-/g'; }
 
-# FILE:LINE:TEXT of what is prose, without the examples between fences.
+# Prints FILE:LINE:TEXT for the prose, without fenced examples.
 prose() {
 	awk 'FNR == 1 { fenced = 0 } /^```/ { fenced = !fenced; next } !fenced { print FILENAME ":" FNR ":" $0 }' "${MARKDOWN[@]}"
 }
 
-# find_in_prose PATTERN: FILE:LINE:MATCH of a pattern of Perl.
+# find_in_prose PATTERN: prints FILE:LINE:MATCH for each match of a Perl pattern.
 find_in_prose() {
 	# shellcheck disable=SC2016 # variables of Perl
 	prose | perl -sne '
@@ -23,9 +24,9 @@ find_in_prose() {
 
 check_links() {
 	local file line target path anchor
-	local -A anchors=() # of each path that a link goes to
+	local -A anchors=() # by path that a link refers to
 	while IFS=: read -r file line target; do
-		[[ $target == *://* ]] && continue # on the web
+		[[ $target == *://* ]] && continue # external
 		path=${target%%#*} anchor=
 		[[ $target == *#* ]] && anchor=${target#*#}
 		if [[ ! $path ]]; then
@@ -43,7 +44,7 @@ check_links() {
 	done < <(find_in_prose '\]\(\K[^)\s]+')
 }
 
-# Paths in texts; in code, the texts that comments refer to.
+# Checks all paths in Markdown files, and in other files the references to docs/.
 check_paths() {
 	local file line path
 	while IFS=: read -r file line path; do
@@ -54,8 +55,8 @@ check_paths() {
 	} | sort -u)
 }
 
-# Names of ours in backquotes are somewhere in the code; for a->b and a::b, each part is.
-# shellcheck disable=SC2016 # no command in the backquotes of the pattern
+# Our names in backquotes have to occur somewhere in the code; of a->b and a::b, each part has to.
+# shellcheck disable=SC2016 # the pattern's backquotes aren't a command
 check_names() {
 	local words=$LINT_BUILD/words
 	printf '%s\n' "${FILES[@]}" | grep -v '\.md$' | xargs -d '\n' grep -ohE '[A-Za-z_][A-Za-z0-9_]*' | sort -u >"$words"
@@ -72,7 +73,7 @@ check_names() {
 			}' "$words" -
 }
 
-# C++ in texts is whole programs, and they compile.
+# C++ examples in Markdown have to be complete programs that compile.
 check_samples() {
 	local file line sample=$LINT_BUILD/sample.cpp
 	while IFS=: read -r file line; do
@@ -82,10 +83,11 @@ check_samples() {
 	done < <(grep -nH '^```cpp' -- "${MARKDOWN[@]}" | cut -d: -f1,2)
 }
 
-# NAME of each function that the headers of C declare to the outside.
+# Prints the name of each function that the C headers export.
 public_functions() { cat include/hmm/*.h | tr '\n' ' ' | grep -oP 'HMM_API [^;(]*?\K\b(hm|gmem)\w+(?=\()' | sort; }
 
-# Every function of the C interface has its entry in the reference, and is exported; there are no other entries.
+# Every function of the C interface needs an entry in the reference and has to be exported, and there must not be other
+# entries.
 check_reference() {
 	local reference=docs/api.md exports=runtime/libhmmrt.map functions=$LINT_BUILD/functions
 	public_functions >"$functions"

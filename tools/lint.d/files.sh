@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2034 # the other parts use these
 #
-# Lists the files, by kind.
+# Lists files by kind.
 
-# All files that git has, or would add, of the folder it is called in. Where git knows nothing of that, as where an
-# archive of the source was unpacked, all files but those that .gitignore names.
+# Prints all files in the current folder that git tracks or would add. Without git, for example in an unpacked source
+# archive, prints all files except those that .gitignore lists.
 list_files() {
 	if [[ -e .git ]] && git ls-files --cached --others --exclude-standard -- . ':!build' 2>/dev/null; then
 		return
@@ -12,7 +12,7 @@ list_files() {
 	find_files_not_ignored
 }
 
-# Here .gitignore may have comments, names of folders with a slash behind, and names.
+# Only supports comments, folder names with a trailing slash, and names in .gitignore.
 find_files_not_ignored() {
 	local line ignored=(-name .git)
 	while read -r line; do
@@ -25,7 +25,7 @@ find_files_not_ignored() {
 	find . \( "${ignored[@]}" \) -prune -o ! -type d -printf '%P\n'
 }
 
-# Sets FILES (all text files among those) and its parts:
+# Sets FILES (the text files) and these subsets:
 #   KERNEL_FILES  C of the modules
 #   C_FILES       C of tests that use the kernel's test harness, in the kernel's style
 #   CPP_FILES     C++, and C that C++ programs include or learn from, in our style

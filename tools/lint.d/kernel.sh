@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# Checks of kernel code. Source and build folder of a kernel come from the options, or from tools/vm.
+# Checks kernel code. The kernel's source and build folders come from the options, or from tools/vm.
 
-# A folder of the kernel that tools/vm builds: vm_kernel KERNEL_SOURCE or vm_kernel KERNEL_BUILD.
+# vm_kernel KERNEL_SOURCE|KERNEL_BUILD: prints this folder of the kernel that tools/vm builds.
 vm_kernel() (
 	# shellcheck source=/dev/null
 	. "$REPO/tools/vm.d/common.sh" && . "$REPO/tools/vm.d/kernel.sh" && kernel_paths "$(default_kernel)" plain 2>/dev/null
@@ -24,7 +24,8 @@ need_kernel_build() {
 	return 1
 }
 
-# Takes out what checkpatch-ignored lists; a line there that matches nothing is a finding itself, unless it is optional.
+# Removes the findings that checkpatch-ignored lists. An entry that doesn't match anything is a finding, too, unless it
+# is optional.
 drop_ignored() {
 	awk -v list="$LINT_D/checkpatch-ignored" '
 		BEGIN {
@@ -62,9 +63,10 @@ check_checkpatch() {
 	find "$found" -type f -exec cat {} + | sed -E 's/: (ERROR|WARNING|CHECK):([A-Z_]+): /:\1:\2: /' | drop_ignored
 }
 
-# checkpatch_side_by_side FOLDER: checks the files that stdin names, a few in each process. The findings go to FOLDER,
-# into one file for each processor. Status 1 of checkpatch says that it found something, which may all be ignored.
-# shellcheck disable=SC2016 # the inner shell expands these
+# checkpatch_side_by_side FOLDER: checks the files listed on standard input in parallel, a few per process. The findings
+# go to FOLDER, in one file for each processor. We accept checkpatch's status 1, because all of its findings may be
+# ignored ones.
+# shellcheck disable=SC2016 # expanded by the inner shell
 checkpatch_side_by_side() {
 	KERNEL_SOURCE=$KERNEL_SOURCE FOUND=$1 xargs -0 -n 8 -P "$(nproc)" --process-slot-var=SLOT bash -c '
 		perl "$KERNEL_SOURCE/scripts/checkpatch.pl" --strict --no-tree --file --terse --show-types --no-summary \
@@ -80,7 +82,7 @@ check_kernel_doc() {
 	return 0
 }
 
-# The modules and the canary, compiled anew with W=1 and read by sparse, in a copy of their sources.
+# Rebuilds the modules and the canary with W=1 and sparse, in a copy of their sources.
 check_sparse() {
 	require sparse sparse || return
 	require rsync rsync || return

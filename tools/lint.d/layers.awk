@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# Prints uses of layers above, files in no layer, and circles of more than `circle` files. The first file has NAME FILE
-# of each definition, the others are the sources. `layers` has the layers, lowest first; `other` has NAME:LAYER of files
-# whose prefix names none.
+# Prints uses of higher layers, files without a layer, and cycles of more than `circle` files. The first input file has
+# NAME FILE of each definition; the others are the sources. `layers` lists the layers, lowest first; `other` has
+# NAME:LAYER of files whose prefix isn't a layer.
 
 function layer_of(file,    name) {
 	name = file
@@ -13,7 +13,7 @@ function layer_of(file,    name) {
 	return rank[name] + 0
 }
 
-# The line without comments, strings, members and tags.
+# Returns the line without comments, strings, members and tags.
 function code(line,    out, at) {
 	out = ""
 	while (line != "") {

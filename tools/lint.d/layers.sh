@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# The layers of hmmrt.ko: a file uses functions and variables of files of its own layer and of layers below. What calls
-# go through (operations, work functions) is not looked at, nor are macros and inlines.
+# The layers of hmmrt.ko: a file may only use functions and variables of its own and lower layers. We don't check
+# indirect calls (operations, work functions), macros and inline functions.
 
-# From the bottom up. The prefix of a file's name says which.
+# From the bottom up. The prefix of a file's name is its layer.
 KMOD_LAYERS="policy event mem space decide move serve api"
-# A file whose name does not say it.
+# Files whose names don't have a layer as prefix.
 KMOD_OTHER="main:api"
-# Files that use each other, in a circle, are to be read together: not more than so many.
+# Files with cyclic dependencies have to be read together, so we limit their number.
 KMOD_CIRCLE=6
 
-# NAME FILE of each function and variable that other files may use.
+# Prints NAME FILE for each global function and variable.
 kmod_definitions() { ctags -x --extras=-F --kinds-C=fv --_xformat='%{name} %{input}' "$@"; }
 
 check_layers() {

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# Functions over 60 lines and files over 800 are a warning, over 100 and 1200 an error. The part of the sample driver
-# that texts call less than a hundred lines, between two headings, is that.
+# Functions with more than 60 lines and files with more than 800 get a warning; more than 100 and 1200 are an error. The
+# documentation says that the sample driver has less than a hundred lines, so we check the part between its two
+# headings.
 
-# judge WHERE TEXT LINES WARN REFUSE
+# judge WHERE TEXT LINES WARN REFUSE: prints a warning or a finding if LINES exceeds a limit.
 judge() {
 	if (($3 > $5)); then
 		echo "$1: $2 has $3 lines, more than $5"
@@ -13,7 +14,7 @@ judge() {
 	fi
 }
 
-# NAME FILE FIRST LAST of every function, from signature to closing brace.
+# Prints NAME FILE FIRST LAST for each function, from its signature to its closing brace.
 c_functions() {
 	printf '%s\n' "${KERNEL_FILES[@]}" "${C_FILES[@]}" "${CPP_FILES[@]}" |
 		ctags -L - -x --kinds-C=f --kinds-C++=f --_xformat='%{name} %{input} %{line} %{end}'

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# Checks of any text: licences, spelling, and what the files may speak of.
+# Checks all text files: licences, spelling, and references that files must not contain.
 
-# Letters in brackets keep these patterns from finding themselves.
+# Letters in brackets keep these patterns from matching themselves.
 readonly MACHINE_PATHS='(^|[^A-Za-z0-9_.$}])/([w]ork|[r]oot|[h]ome)/[A-Za-z0-9._]'
 readonly NOTES='\b([T]ODO|[F]IXME|[X]XX)\b|\b[i]ssue #?[0-9]'
 readonly HOSTS='[h]ttps?://|\b([a-z0-9-]+\.)+(com|org|net)\b'
-# Names of formats that are addresses: the name space of SVG, JSON Schema, and the format of debian/copyright.
+# Addresses that are names of formats: the SVG namespace, JSON Schema, and the format of debian/copyright.
 readonly NO_HOSTS='www\.w3\.org/2000/svg|www\.w3\.org/1999/xlink|json-schema\.org/draft-07/schema|www\.debian\.org/doc/packaging-manuals/copyright-format'
 
-# Sets LICENCE to the one that the file has by its folder.
+# find_licence FILE: sets LICENCE to the licence for the file's folder.
 find_licence() {
 	case $1 in
 	kmod/* | include/linux/* | tests/canary/*.c | */Kbuild | Kbuild) LICENCE="GPL-2.0-only" ;;
@@ -19,7 +19,7 @@ find_licence() {
 	esac
 }
 
-# The licence texts themselves, and formats that have no comments.
+# has_no_spdx_line FILE: succeeds for the licence texts themselves, and for formats without comments.
 has_no_spdx_line() {
 	case $1 in
 	LICENSE | LICENSES/* | debian/changelog | debian/copyright | debian/source/format | *.json | *.svg | *.abi | *.txt) [[ $1 != *CMakeLists.txt ]] ;;
@@ -27,7 +27,8 @@ has_no_spdx_line() {
 	esac
 }
 
-# On the first line, or on the second after #!. The loop starts no processes, because that takes long for many files.
+# The SPDX line has to be the first one, or the second one after #!. The loop avoids starting processes, which takes
+# long for many files.
 check_spdx() {
 	local file first second line found
 	local mark='SPDX-License-Identifier: '
@@ -46,21 +47,21 @@ check_spdx() {
 	done
 }
 
-# No path of the machine that a file was written on, no note about what remains to be done, and no host that a program
-# would depend on. Texts may have links.
+# Finds paths of a developer's machine, notes about remaining work, and names of hosts that a program would depend on.
+# Only Markdown files may have links.
 check_project() {
 	local files=() file
 	for file in "${FILES[@]}"; do
 		[[ $file == LICENSE || $file == LICENSES/* ]] || files+=("$file")
 	done
-	# In the initramfs of the guest, /root is where the next root is mounted; a user called user is nobody.
+	# The guest's initramfs mounts the next root at /root; "user" is a placeholder.
 	grep -nHE "$MACHINE_PATHS" -- "${files[@]}" | grep -vE '^tools/vm.d/initramfs-init:|/home/user/' | sed 's/^/a path of some machine: /'
 	grep -nHE "$NOTES" -- "${files[@]}" | sed 's/^/a note to oneself: /'
 	grep -nHE "$HOSTS" -- "${files[@]}" | grep -vE "^[^:]*\.md:|$NO_HOSTS" | sed 's/^/the name of a host: /'
 	return 0
 }
 
-# Differences between kernels are found by what the headers have, in one place.
+# Code must not depend on kernel version numbers. kmod/compat/, which probes headers, handles differences.
 check_versions() {
 	local file files=()
 	for file in "${KERNEL_FILES[@]}" Kbuild; do
