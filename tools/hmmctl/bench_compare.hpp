@@ -12,7 +12,7 @@ namespace hmmctl {
 /// A measurement that both results have: a case with the same data, a peer with the same number of
 /// operations, or a scaling with the same number of pages.
 struct bench_difference {
-    std::string pattern, transfer; ///< for peers and scalings, "" and the name
+    std::string pattern, transfer; ///< for a peer or a scaling, "" and its name
     double footprint = 0;
     times before, after;
 

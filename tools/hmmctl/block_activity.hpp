@@ -27,10 +27,9 @@ using page_set = std::bitset<block_pages>;
 
 /// What one processor (a device or the CPU) did with a block.
 struct processor_activity {
-    std::uint64_t faults = 0; ///< served faults
-    std::uint64_t first_faults =
-        0;                    ///< of a device: those before the block left it for the first time
-    std::uint64_t writes = 0; ///< faults that were writes
+    std::uint64_t faults = 0;           ///< served faults
+    std::uint64_t first_faults = 0;     ///< of a device: before the block first left it
+    std::uint64_t writes = 0;           ///< faults that were writes
     std::uint64_t sequential = 0;       ///< faults in a run of least_run rising addresses
     std::uint64_t nanoseconds = 0;      ///< of faults
     std::uint64_t copy_nanoseconds = 0; ///< the part that copied or cleared pages

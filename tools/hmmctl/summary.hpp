@@ -35,9 +35,9 @@ struct device_summary {
     tally device_to_device; ///< to this device
     tally evicted;          ///< the part of device_to_host that made memory available
     tally evictions;        ///< 2 MiB of device memory that were made available, of any process
-    tally batches;          ///< of faults that were served together
+    tally batches;          ///< faults that were served together
     tally faults, failed_faults;
-    tally answered_faults; ///< those of all that another lane served
+    tally answered_faults; ///< the part of both that another lane served
     tally replays;
     tally duplicates, dropped_duplicates;
     tally maps, remote_maps;

@@ -16,7 +16,7 @@ struct process_rates {
     double device_faults = 0, cpu_faults = 0;
     double bytes_to_devices = 0; ///< including from one device to another
     double bytes_to_host = 0;    ///< including evictions
-    double evictions = 0;        ///< of 2 MiB of any process's memory, on behalf of this one
+    double evictions = 0;        ///< 2 MiB each of any process's memory, on behalf of this one
 };
 
 /// Compares two scans that are @seconds apart. Counters that the earlier scan lacks started at 0.
