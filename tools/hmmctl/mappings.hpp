@@ -24,7 +24,7 @@ std::vector<mapping> parse_mappings(std::string_view text);
 /// Is it a mapping of a memory object?
 bool is_object(const mapping& of);
 
-/// Is it private anonymous memory, such as heap or stack?
+/// Is it anonymous memory, such as heap, stack or shared anonymous memory?
 bool is_anonymous(const mapping& of);
 
 } // namespace hmmctl

@@ -34,7 +34,7 @@ struct request {
 /// CLI11 would accept an empty text as 0, and read a leading 0 as an octal number.
 std::string why_no_number(const std::string& text);
 std::string why_no_pid(const std::string& text);
-/// Also rejects NaN.
+/// The range check also rejects NaN.
 std::string why_no_interval(const std::string& text);
 
 /// Throws if --json was given. For commands that have their own output format, or none.
