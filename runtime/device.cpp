@@ -11,8 +11,8 @@
 namespace hmmrt {
 namespace {
 
-/// Queues to wait for with a stream. The legacy stream (NULL) waits for all
-/// blocking queues.
+/// Returns the queues to wait for when waiting for a stream. The legacy stream
+/// (NULL) waits for all blocking queues.
 std::uint32_t queues_of(const stream* where) {
     return where != nullptr ? 1u << where->queue() : 1u << legacy_queue | blocking_queues;
 }
@@ -93,7 +93,7 @@ std::uint64_t device::enqueue(const work_request& request, stream* where) {
             if (where != nullptr) where->advance(position);
             return position;
         }
-        // A reset happened: the default stream continues with the next session.
+        // A reset happened: continue in the default stream of the next session.
         if (where != nullptr || current() == running) throw_lost(*running);
     }
 }
@@ -117,16 +117,16 @@ std::shared_ptr<stream> device::create_stream(unsigned flags, int priority) {
     }
 }
 
-/// The caller checks first if the work has completed and then if the device has
-/// failed: work that lanes dropped also counts as completed.
+/// The caller must check for completion first and then for a fault, because
+/// work that lanes dropped counts as completed.
 void device::throw_if_failed(session& running, const fault_block* fault, bool there) {
     throw_if_broken(running, fault);
     if (!there) throw_lost(running);
 }
 
-/// Completes a wait: after a failure it also waits for host functions.
+/// Completes a wait. After a failure, also waits for host functions.
 void device::finish_wait(session& running, std::uint32_t queues, bool there) {
-    // a later fault is reported by the next call
+    // leave later faults to the next call
     const fault_block* fault = running.fault();
     if (!there || fault != nullptr) running.await_host_functions(queues);
     throw_if_failed(running, fault, there);
@@ -178,9 +178,9 @@ void device::record(event& which, stream* where) {
 }
 
 /// Within one session, an entry waits for a position. For an event of another
-/// session, a worker waits at a gate. In the legacy stream an entry is queued
-/// even if there is nothing to wait for: it orders earlier and later work of
-/// blocking streams.
+/// session, a worker waits at a gate. In the legacy stream we queue an entry
+/// even if there is nothing to wait for, because it orders earlier and later
+/// work of blocking streams.
 void device::wait_for(const std::shared_ptr<event_point>& point, stream* where) {
     const bool over = !point || point->running->reached(point->queue, point->position);
     const auto running = where != nullptr ? where->running() : over ? current() : ensure_session();
@@ -243,8 +243,8 @@ void device::reset() {
         owner_.reserved().forget_device(id_);
         owner_.forget_streams(*this);
     }
-    // Destroy functions of the program may use the device again, so no lock is
-    // held.
+    // The program's destroy functions may use the device again, so don't hold a
+    // lock.
     if (old) old->reap_rest();
 }
 

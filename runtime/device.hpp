@@ -25,7 +25,8 @@ class device : public in_own_memory {
 
     /// Starts the device for this process; throws failure.
     void start();
-    /// How often the device was started; a reset ends it, and advice for it.
+    /// How often the device was started. A reset ends what belongs to a start,
+    /// such as advice for the device.
     std::uint64_t starts() const { return starts_.load(); }
     /// NULL if the device is not started.
     std::shared_ptr<session> running() { return current(); }
@@ -35,19 +36,20 @@ class device : public in_own_memory {
     void launch(const work_request& request, stream* where = nullptr);
     /// Creates a stream. process::add_stream() registers it.
     std::shared_ptr<stream> create_stream(unsigned flags, int priority);
-    /// True if @which is the current session; false as soon as a reset begins
-    /// to end it.
+    /// True if @which is the current session. Becomes false as soon as a reset
+    /// starts to end it.
     bool is_current(const session& which);
     /// Waits for all streams.
     void synchronize();
     void synchronize(stream* where);
-    /// Waits for all streams of the current session and returns the session,
-    /// NULL if none. Does not consume errors of queued memory operations.
+    /// Waits for all streams of the current session. Returns the session, or
+    /// NULL if there is none. Does not consume errors of queued memory
+    /// operations.
     std::shared_ptr<session> finish();
     bool idle(stream* where);
 
     void record(event& which, stream* where);
-    /// A NULL point is an event that was never recorded.
+    /// A NULL point stands for an event that was never recorded.
     void wait_for(const std::shared_ptr<event_point>& point, stream* where);
     /// If it throws, the caller still owns @data.
     void call_host(hmmHostFn_t function, void* data, hmmDestroyFunction_t destroy, stream* where);
@@ -64,8 +66,8 @@ class device : public in_own_memory {
     /// Returns the sticky error, or hmmSuccess.
     hmmError_t sticky_error();
     hmmFaultRecord last_fault();
-    /// Writes to standard error that the device has failed, unless the program
-    /// has got its error.
+    /// Writes to standard error that the device failed, unless the program has
+    /// already seen the error.
     void note_at_exit();
 
   private:

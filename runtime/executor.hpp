@@ -2,14 +2,14 @@
 /*
  * Runs the lanes of a session: in the agent, or as threads of this process.
  *
- * The session writes work to the control block, and the lanes take it from
- * there (agent/ring.h). An executor owns the control block and the lanes, and
- * nothing else: it knows no streams, positions or closures.
+ * The session writes work to the control block, from where the lanes take it
+ * (agent/ring.h). An executor owns only the control block and the lanes. It
+ * knows nothing about streams, positions or closures.
  *
- * Life: the constructor returns when the lanes take work, and throws failure if
- * they cannot. stop() ends device code. release() follows when no thread of the
- * session uses the lanes any more. The control block stays mapped until the
- * destructor.
+ * Lifetime: the constructor returns once the lanes accept work, and throws
+ * failure if they can't. stop() ends device code. Call release() after it, once
+ * no thread of the session uses the lanes. The control block stays mapped until
+ * the destructor runs.
  */
 #pragma once
 
@@ -27,14 +27,13 @@ class executor : public in_own_memory {
 
     virtual control& shared() = 0;
     virtual std::uint32_t lanes() const = 0;
-    /// True if the lanes ended although stop() was not called, or do not end
-    /// although kill() was called.
+    /// True if the lanes ended without stop(), or keep running after kill().
     virtual bool lost() = 0;
-    /// Makes the lanes end, and does not wait for them.
+    /// Tells the lanes to end, without waiting for them.
     virtual void kill() = 0;
-    /// Makes the lanes end, and waits until they run no device code.
+    /// Ends the lanes, and waits until they no longer run device code.
     virtual void stop() = 0;
-    /// Returns what belongs to the lanes, except for the control block.
+    /// Releases the resources of the lanes, except for the control block.
     virtual void release() = 0;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Objects that the program refers to by handles. A handle is a number that is
- * never reused, so the handle of a destroyed object, and a value that never was
- * a handle, are always detected. Callers hold an object by a shared_ptr and may
- * continue to use it after its handle is removed.
+ * never reused, so that we always detect invalid and stale handles. Callers
+ * hold an object by a shared_ptr and may continue to use it after its handle is
+ * removed.
  */
 #pragma once
 
@@ -32,7 +32,7 @@ class handle_table {
         const auto found = objects_.find(handle);
         return found == objects_.end() ? nullptr : found->second;
     }
-    /// Removes a handle. Returns its object, NULL if there is none.
+    /// Removes a handle. Returns its object, or NULL.
     std::shared_ptr<Object> remove(std::uint64_t handle) {
         const std::lock_guard lock(lock_);
         const auto found = objects_.find(handle);
@@ -60,7 +60,7 @@ class handle_table {
     }
 
   private:
-    // a handle plus a small offset is not a handle
+    // so that a handle plus a small offset is invalid
     static constexpr std::uint64_t step = 64;
 
     mutable std::mutex lock_;

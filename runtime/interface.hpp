@@ -14,8 +14,7 @@
 namespace hmmrt {
 
 /// Disables cancellation of the calling thread for the lifetime of the object.
-/// Cancellation unwinds the stack, and the functions of the interface are
-/// noexcept.
+/// Cancellation unwinds the stack, but the interface's functions are noexcept.
 class no_cancellation {
   public:
     no_cancellation() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
@@ -47,7 +46,7 @@ template <class Body>
 hmmError_t guarded(const char* operation, Body body) noexcept {
     if (fork_guard::is_child())
         return remember(hmmErrorForkedProcess, operation, hmmGetErrorString(hmmErrorForkedProcess));
-    // the thread's TLS is the lane's
+    // don't record the error: the lane uses its parked thread's TLS
     if (calling_thread_is_lane()) return hmmErrorNotSupported;
     if (calling_thread_is_host_function())
         return remember(hmmErrorNotPermitted, operation, "called from a host function");
@@ -106,9 +105,9 @@ class stream_user {
 };
 
 /// Queues a launch; @handle must be a stream of the current device. Throws
-/// failure if it queued nothing. If launches block, it waits for this one.
+/// failure if it queued nothing. If launches block, waits for this one.
 void launch_in(hmmStream_t handle, const work_request& request);
-/// If launches block: throws the failure of the one that this thread has made.
+/// If launches block: throws if the launch that this thread just made failed.
 void throw_if_launch_failed();
 
 } // namespace hmmrt

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The launches that lanes run, and their times: for messages, and to limit them.
+// Finds out which launches are running and for how long: for messages, and to
+// enforce the time limit.
 #include "agent/ring.h"
 #include "sanitizer.hpp"
 #include "session.hpp"
@@ -39,8 +40,8 @@ void session::kill_agent() {
     executor_->kill();
 }
 
-/// The lanes cannot be stopped one by one from here, so the agent ends. The
-/// device keeps this fault, as if a lane had recorded it.
+/// We can't stop lanes one by one from here, so we kill the agent. The fault is
+/// kept as if a lane had recorded it.
 void session::fail_for_time(const ring_entry& entry, std::uint64_t milliseconds) {
     fault_block fault = {};
     fault.cause = fault_cause::time_limit;
@@ -69,7 +70,7 @@ void session::fail_for_time(const ring_entry& entry, std::uint64_t milliseconds)
 }
 
 void session::limit_launches(std::uint64_t milliseconds) {
-    if (sanitizer_reports()) return; // the launch is over, and the report is not cut
+    if (sanitizer_reports()) return; // the launch is over, and we must not cut off the report
     const std::uint64_t now = sys::monotonic_milliseconds();
     for (std::uint32_t left = used_.load(); left != 0; left &= left - 1) {
         const auto number = static_cast<std::uint32_t>(__builtin_ctz(left));

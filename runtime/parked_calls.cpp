@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// This file must not use libc, neither its functions nor errno: see
+// This file must not use any function of libc, nor errno: see
 // parked_thread.hpp.
 #include "parked_calls.hpp"
 
@@ -56,8 +56,8 @@ class live_signal_view final : public signal_view {
 
 constexpr timespec one_millisecond = {0, 1000000};
 
-/// Calls visit(lane) for each other lane that is inside device code; true if
-/// there is one.
+/// Calls visit(lane) for each other lane that is inside device code. Returns
+/// true if there is one.
 template <class Visitor>
 bool visit_running(control& ctl, std::uint32_t self, Visitor visit) {
     bool any = false;
@@ -77,8 +77,8 @@ void await_other_lanes(control& ctl, std::uint32_t self) {
     }
 }
 
-/// The break signal may arrive just before the call that it must interrupt:
-/// repeat until all lanes have left device code.
+/// The break signal may arrive just before the call that it should interrupt,
+/// so repeat it until all lanes have left device code.
 void stop_other_lanes(const parked_context& context, control& ctl, std::uint32_t self) {
     constexpr int limit_milliseconds = 10000;
     const auto break_call = [&](const lane_control& lane) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Executes one forwarded call, on a thread with TLS that its lane is using.
+// Executes one forwarded call, on a thread whose lane is using its TLS.
 #pragma once
 
 #include "parked_thread.hpp"

@@ -28,12 +28,12 @@ constexpr std::size_t guard_bytes = 64 << 10;
 constexpr std::size_t private_bytes = 1 << 20;
 constexpr std::size_t own_stack_bytes = 64 << 10;
 
-/// A lane runs on another CPU than its parked thread, so it would corrupt
-/// per-CPU data protected by restartable sequences. Unregister the thread;
-/// libraries fall back when they see that it is not registered.
+/// A lane runs on a different CPU than its parked thread, so it would corrupt
+/// per-CPU data that restartable sequences protect. So we unregister the
+/// thread. Libraries fall back when they see that it isn't registered.
 void leave_rseq() {
 #if __has_include(<sys/rseq.h>)
-    // minimum that libc 2.35 and later registers
+    // minimum size that glibc 2.35 and later registers
     constexpr std::uint64_t registered_bytes = 32;
     if (__rseq_size == 0) return;
     auto* area = reinterpret_cast<volatile struct rseq*>(
@@ -47,8 +47,8 @@ void leave_rseq() {
 #endif
 }
 
-/// The lane has no shadow stack. libc reads this word of the thread descriptor
-/// to check for one.
+/// The lane has no shadow stack, and libc checks this word of the thread
+/// descriptor for one.
 void leave_shadow_stack() {
     constexpr std::uint64_t disable = 0x5002, shadow_stack = 1; // ARCH_SHSTK_*
     constexpr std::size_t feature_word = 0x48;
@@ -70,7 +70,7 @@ void empty_handler(int) {}
 
 int install_break_signal() {
     struct sigaction action = {};
-    action.sa_handler = empty_handler; // without SA_RESTART: calls must end
+    action.sa_handler = empty_handler; // no SA_RESTART, so that the signal interrupts calls
     sigfillset(&action.sa_mask);
     return install_free_signal(action);
 }
@@ -119,8 +119,8 @@ void parked_thread::start() {
     pthread_attr_init(&attributes);
     int error =
         pthread_attr_setstack(&attributes, reinterpret_cast<void*>(stack), block_.end() - stack);
-    // Do not use a raw call: libc keeps its two internal signals unblocked,
-    // which setuid() needs.
+    // Don't use a raw call: pthread_sigmask() keeps libc's two internal signals
+    // unblocked, which setuid() needs.
     sigfillset(&all);
     sigdelset(&all, context_.break_signal);
     pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -143,12 +143,11 @@ void parked_thread::run() {
     leave_rseq();
     leave_shadow_stack();
 
-    // Move the stack pointer from the private part of the block to the shared
-    // part.
+    // Move the stack pointer from the private to the shared part of the block.
     auto* here = static_cast<char*>(__builtin_frame_address(0));
     const std::uint64_t above = address_of(here) - stack_end_;
     void* const skipped = __builtin_alloca(above < private_bytes ? above : 0);
-    // keep the compiler from dropping it
+    // keep the compiler from removing it
     asm volatile("" : : "r"(skipped) : "memory");
     serve_calls();
     mark_thread_as_lane(false);
@@ -180,8 +179,8 @@ void parked_thread::serve_calls() {
     futex_word& state = lane.state;
     lend_thread();
     for (;;) {
-        // The destructor sets these two in the opposite order, so the wait does
-        // not miss the change.
+        // The destructor writes these two in the opposite order, so we can't
+        // miss the change.
         std::uint32_t now = state.load();
         if (quit_.load()) return;
         if (now != static_cast<std::uint32_t>(call_state::requested)) {

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * A parked thread: a real thread of the application that a lane borrows. The
- * lane uses its TLS, the free part of its stack, and its identity for system
- * calls.
+ * A parked thread: a real thread of the application that lends a lane its TLS,
+ * the free part of its stack, and its identity for system calls.
  *
  * Memory: one block: [guard | stack, shared memory | TLS and thread descriptor,
- * private]. Shared memory never migrates, so the stack pages do not move
+ * private]. Shared memory never migrates, so the stack's pages don't move
  * between lane and thread, which take turns on the stack. The top part is
- * private because libc links all thread descriptors: fork() must copy them,
- * while children do not inherit the stack. The thread accesses its TLS only
- * when it starts and ends; in between its pages may be on the device, for the
+ * private because libc links all thread descriptors: fork() must copy these,
+ * but children don't inherit the stack. The thread only accesses its TLS when
+ * it starts and ends. In between, these pages may be on the device for the
  * lane.
  *
  * Constraint: serve_calls() runs while the lane uses the thread's TLS. It must
@@ -31,7 +30,7 @@ struct parked_context {
     guarded_ranges guarded;
     std::int32_t process = 0;
     int break_signal = 0;
-    /// Thread ids of all parked threads; 0 is a free element.
+    /// Thread ids of all parked threads; 0 marks a free element.
     static constexpr std::size_t capacity = std::size_t{16} * max_lanes;
     std::atomic<std::int32_t> threads[capacity] = {};
 };
@@ -62,7 +61,8 @@ class parked_thread : public in_own_memory {
     std::uint32_t index_;
     std::uint32_t entry_ = 0; ///< index in parked_context::threads
     std::int32_t tid_ = 0;
-    /// call_state::quit only wakes the thread: device code can write that state
+    /// The only request to end: call_state::quit just wakes the thread, since
+    /// device code could write that state.
     std::atomic<bool> quit_{false};
     mapping block_;
     std::uint64_t stack_end_ = 0; ///< end of the shared part

@@ -53,7 +53,7 @@ std::vector<found_device> find_devices(machine& of) {
     return all;
 }
 
-/// Keeps what the variable makes visible.
+/// Keeps the devices that the variable makes visible.
 void keep_visible(std::vector<found_device>& all, const char* variable) {
     const char* const text = sys::environment(variable);
     std::vector<std::string> uuids;
@@ -69,7 +69,8 @@ void keep_visible(std::vector<found_device>& all, const char* variable) {
     all.swap(visible);
 }
 
-/// HIP's variable selects from what ROCR's has left, and comes before CUDA's.
+/// HIP_VISIBLE_DEVICES selects from the devices that ROCR_VISIBLE_DEVICES left,
+/// and overrides CUDA_VISIBLE_DEVICES.
 void keep_visible(std::vector<found_device>& all) {
     const bool hip = sys::environment("HIP_VISIBLE_DEVICES") != nullptr;
     const bool cuda = !hip && sys::environment("CUDA_VISIBLE_DEVICES") != nullptr;
@@ -153,8 +154,8 @@ void process::synchronize() {
     if (error) std::rethrow_exception(error);
 }
 
-/// A reset removes the streams that it finds. A stream added later belongs to a
-/// session that is no longer current; the loop detects this.
+/// A reset only removes the streams that it finds. If we add one later, its
+/// session is no longer current, and we try again.
 std::shared_ptr<stream> process::add_stream(device& of, unsigned flags, int priority,
                                             std::uint64_t& handle) {
     for (;;) {

@@ -2,8 +2,8 @@
 /*
  * Per-process state of the runtime: the machine, its devices, the settings.
  *
- * There is one object, created at first use and never destroyed: kernels and
- * destructors of the program may outlive any destruction order.
+ * There is a single object, created at first use and never destroyed, because
+ * the program's kernels and destructors may outlive any destruction order.
  */
 #pragma once
 
@@ -27,7 +27,7 @@
 
 namespace hmmrt {
 
-/// Every call of the interface reads this list.
+/// In its own memory because every call of the interface reads this list.
 using device_list =
     std::vector<std::unique_ptr<device>, own_memory_allocator<std::unique_ptr<device>>>;
 
@@ -38,8 +38,8 @@ class process : public in_own_memory {
 
     /// The machine with the devices; chosen at first use. Throws failure.
     machine& where();
-    /// Returns the devices. Throws failure if there is no module or no
-    /// permission, or the modules have another version.
+    /// Throws failure if the modules aren't loaded, this user may not use them,
+    /// or their version doesn't match.
     const device_list& devices();
     device& device_at(int number);
     hmmrt_device_info info_of(const device& which);
@@ -48,13 +48,13 @@ class process : public in_own_memory {
     std::unique_ptr<executor> start_lanes(const device& of);
     session_options session_options_for(const device& of);
     std::uint32_t lane_count();
-    /// A launch of device code returns when it is complete. Known as soon as
-    /// the devices are.
+    /// True if launches only return once they are complete. Valid once the
+    /// devices are known.
     bool launches_block() const { return launches_block_.load(std::memory_order_relaxed); }
     void set_strict(bool strict);
 
-    /// Waits for all devices; at the end throws the sticky error of one of
-    /// them, if any.
+    /// Waits for all devices, and then throws the sticky error of one of them,
+    /// if any.
     void synchronize();
 
     managed_memory& managed() { return managed_; }
@@ -78,7 +78,7 @@ class process : public in_own_memory {
 
     std::mutex lock_;
     std::unique_ptr<machine> machine_;
-    /// empty until all devices were found; never changes afterwards
+    /// empty until the devices are enumerated, then constant
     device_list devices_;
     std::optional<bool> strict_;
     std::atomic<bool> launches_block_ = false;

@@ -57,16 +57,17 @@ session::~session() {
     reap_rest();
 }
 
-/// Returns the positions that an entry waits for: those of the request, and
-/// those of the stream rules. The legacy stream waits for all blocking streams,
-/// and they wait for it. Positions already reached are left out.
+/// Returns the positions that an entry must wait for: the one in the request,
+/// and those that follow from the rules for streams. The legacy stream waits
+/// for all blocking streams, and these wait for it. Omits positions already
+/// reached.
 entry_after session::dependencies(std::uint32_t queue, const event_point* after) const {
     entry_after result;
     const auto add = [&](std::uint32_t other, std::uint64_t position) {
         if (other != queue && !reached(other, position)) result.add(other, position);
     };
-    // A reset may have started another session; positions of the old session
-    // are complete.
+    // After a reset, @after may belong to an older session, whose positions are
+    // all complete.
     if (after != nullptr && after->running.get() == this) add(after->queue, after->position);
     if (queue == legacy_queue) {
         std::uint32_t others = used_.load() & blocking_queues;
@@ -80,8 +81,8 @@ entry_after session::dependencies(std::uint32_t queue, const event_point* after)
     return result;
 }
 
-/// True if the ring has a free entry, and the aftermath of its previous entry
-/// is done.
+/// True if the ring has a free entry and the aftermath of the entry's previous
+/// use is done.
 bool session::has_free_entry(std::uint32_t queue) {
     queue_state& state = queues_[queue];
     const std::uint64_t position = state.submitted.load();
@@ -92,12 +93,12 @@ bool session::has_free_entry(std::uint32_t queue) {
                position + 1;
 }
 
-/// Waits for space in the queue and takes the queue's lock; false if the
-/// session ended.
+/// Waits for space in the queue and takes the queue's lock. Returns false if
+/// the session ended.
 bool session::await_free_entry(std::uint32_t queue, std::unique_lock<std::mutex>& lock) {
     queue_state& state = queues_[queue];
     for (;;) {
-        reap(queue); // without the lock, because it calls the program
+        reap(queue); // not under the lock, because it calls the program
         lock.lock();
         if (ended_.load()) return false;
         if (has_free_entry(queue)) return true;
@@ -152,7 +153,7 @@ void session::fill_entry(ring_entry& entry, const work_request& request, const e
     }
 }
 
-/// Records an entry for reap(). The caller has ensured free space.
+/// Records an entry for reap(). The caller has made sure that there is space.
 void session::remember(queue_state& state, const work_request& request, std::uint64_t position) {
     const bool stamp = request.kind == entry_kind::stamp;
     if (request.destroy == nullptr && !stamp) return;
@@ -192,7 +193,8 @@ std::uint64_t session::submitted(std::uint32_t queue) const {
 }
 
 bool session::reached(std::uint32_t queue, std::uint64_t position) const {
-    // The order matters: completed entries were submitted before.
+    // Read `completed` first: only entries that were submitted before can
+    // complete.
     const std::uint32_t completed = shared(queue).completed.load();
     const std::uint64_t submitted = queues_[queue].submitted.load();
     const bool there = submitted - (static_cast<std::uint32_t>(submitted) - completed) >= position;
@@ -283,8 +285,8 @@ void session::reap(std::uint32_t queue, bool all) {
     }
 }
 
-/// Chooses the queue with the fewest streams; among equals it prefers an idle
-/// one.
+/// Chooses the queue with the fewest streams, and prefers idle ones among
+/// these.
 std::uint32_t session::take_queue(bool blocking, bool high_priority) {
     const queue_group low = blocking ? blocking_low : apart_low;
     const queue_group group = high_priority ? (blocking ? blocking_high : apart_high) : low;
@@ -326,7 +328,8 @@ void session::await_record() {
     }
 }
 
-/// Lanes drop work as soon as one lane starts to record its fault.
+/// We can't ignore an unfinished record: lanes drop work as soon as one of them
+/// starts to record its fault.
 const fault_block* session::fault() {
     if (!has_fault_.load()) {
         if (ctl_->sticky.load() == static_cast<std::uint32_t>(sticky_state::none)) return nullptr;
@@ -337,9 +340,10 @@ const fault_block* session::fault() {
     return &fault_;
 }
 
-/// Copies the record: device code can write to the block as long as the agent
-/// lives. If the agent ended before it finished the record, the fault stays
-/// unknown, but lanes have dropped work.
+/// Copies the record, because device code can write to the control block as
+/// long as the agent lives. If the agent ended before it finished the record,
+/// the cause stays unknown, but we still report a fault because lanes have
+/// dropped work.
 void session::keep_fault() {
     const std::lock_guard lock(fault_lock_);
     const bool recorded = ctl_->sticky.load() >= static_cast<std::uint32_t>(sticky_state::walking);
@@ -351,7 +355,7 @@ void session::keep_fault() {
     has_fault_.store(true);
 }
 
-/// Ends the program if the fault is that a sanitizer wants to end it.
+/// Ends the program if a sanitizer tried to end it.
 void session::end_for_sanitizer() const {
     const int status = status_of_sanitizer(fault_);
     if (status == 0) return;

@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: MIT
 /*
- * A session: the lifetime of the lanes of a device, which an executor runs: an
- * agent, or threads of this process. A device has at most one session; after a
- * reset the next launch creates another.
+ * A session: the lifetime of a device's lanes. An executor runs them, in an
+ * agent or as threads of this process. A device has at most one session. After
+ * a reset, the next launch creates another.
  *
  * Threads: any thread may call any function at any time. The caller holds a
  * shared_ptr to the session, so that the control block stays mapped. Submitting
- * to a queue takes the queue's lock, but waiting for space in the queue does
- * not hold it. stop() takes each of these locks once, so that nothing is
- * submitted after it.
+ * takes the queue's lock, but we don't hold it while we wait for space in the
+ * queue. stop() takes each of these locks once, so that nothing is submitted
+ * after it.
  *
- * Positions in a queue are 64-bit counts here and 32-bit counts in the control
- * block, so that "reached" never becomes false again.
+ * We count positions in a queue with 64 bits, although the control block only
+ * has 32, so that "reached" never becomes false again.
  *
  * Gates: work of the program's own threads, ordered between entries of a queue.
- * A gate is an entry in the queue, and the queue's worker opens it. A worker
- * starts with the first gate and exits when there has been no gate for some
- * time. It blocks all signals except those that its own instructions raise.
- * stop() waits for it; exit() does not.
+ * A gate is an entry in the queue, which the queue's worker opens. A worker
+ * starts with the first gate, and exits when there has been no gate for a
+ * while. It blocks all signals except those that its own instructions raise.
+ * stop() waits for the worker; exit() doesn't.
  *
- * Failures: a thread writes what happened to standard error, see
- * failure_watch.hpp.
+ * Failures: a thread reports them to standard error, see failure_watch.hpp.
  *
- * Liveness: every wait periodically checks that the lanes are not lost, so that
- * no wait hangs.
+ * Liveness: every wait periodically checks that the lanes aren't lost, so that
+ * it can't hang.
  */
 #pragma once
 
@@ -49,7 +48,7 @@ namespace hmmrt {
 struct session_options {
     int device = 0;
     bool quiet = false; ///< writes nothing to standard error
-    /// of a launch, in milliseconds; 0: none
+    /// time limit of a launch in milliseconds; 0 if there is no limit
     std::uint64_t launch_limit = 0;
 };
 
@@ -91,7 +90,7 @@ struct gate_task {
 struct work_request {
     entry_kind kind = entry_kind::range;
     hmmRangeFunction_t function = nullptr;
-    const void* named = nullptr; ///< the function that messages name, if not `function`
+    const void* named = nullptr; ///< the function to name in messages, if not `function`
     void* closure = nullptr;
     hmmDestroyFunction_t destroy = nullptr;
     std::uint64_t items = 0;
@@ -122,10 +121,11 @@ class session : public std::enable_shared_from_this<session> {
     /// The position after all work that was submitted to the queue.
     std::uint64_t submitted(std::uint32_t queue) const;
     bool reached(std::uint32_t queue, std::uint64_t position) const;
-    /// Waits for a position; false if the session ended first. A long wait is
-    /// told on standard error.
+    /// Waits for a position; false if the session ended first. Reports a long
+    /// wait to standard error.
     bool wait(std::uint32_t queue, std::uint64_t position);
-    /// As above, and is not told; false also if @waiting failed or ended.
+    /// As above, but doesn't report a long wait. Also returns false if @waiting
+    /// failed or ended.
     bool wait_quietly(std::uint32_t queue, std::uint64_t position,
                       const session* waiting = nullptr);
     /// Waits for all work submitted before to a set of queues.
@@ -134,12 +134,12 @@ class session : public std::enable_shared_from_this<session> {
     /// Destroys the closures of completed work and stores the times of stamps.
     void reap(std::uint32_t queue);
     void reap_all(std::uint32_t queues);
-    /// Destroys the remaining closures after stop(). Calls the program, so no
-    /// lock may be held.
+    /// Destroys the remaining closures after stop(). Calls the program, so the
+    /// caller must not hold a lock.
     void reap_rest();
-    /// For a device that has failed: waits until no host function is running
-    /// and the data of queued host functions is destroyed. No host function is
-    /// called any more. If the agent has ended, stop() may destroy the data of
+    /// For a failed device: waits until no host function is running and the
+    /// data of queued host functions is destroyed. No host function is called
+    /// from then on. If the agent has ended, stop() may destroy the data of
     /// functions that were not called.
     void await_host_functions(std::uint32_t queues);
 
@@ -157,18 +157,19 @@ class session : public std::enable_shared_from_this<session> {
     /// True if the session starts no more work: it ended, or its device has a
     /// fault.
     bool over() const { return ended_.load() || ctl_->sticky.load() != 0; }
-    /// The fault that stopped the device, NULL if none. It never changes
-    /// afterwards. An agent that does not finish recording its fault is killed,
-    /// and the cause stays unknown.
-    /// If there is a fault, its report has been written.
+    /// Returns the fault that stopped the device, or NULL. The fault never
+    /// changes, and its report has been written when this returns. An agent
+    /// that doesn't finish recording its fault is killed; then the cause is
+    /// unknown.
     const fault_block* fault();
     /// The place of the fault's instruction in the program, "" if unknown.
     const char* fault_place() const { return watch_->place(); }
-    /// The exception that left the kernel, if that is the fault; else empty.
+    /// The exception that left the kernel, if that was the fault; otherwise
+    /// empty.
     std::exception_ptr exception();
     /// Its type and text, "" if there is none.
     const char* exception_text() const { return exception_text_; }
-    /// The program has got the error of the failed device.
+    /// The program has seen the error of the failed device.
     void set_seen() { seen_.store(true); }
     bool is_seen() const { return seen_.load(); }
     bool is_quiet() const { return quiet_; }
@@ -207,7 +208,7 @@ class session : public std::enable_shared_from_this<session> {
 
         std::mutex aftermath_lock;
         /// Sorted by position; the positions are less than ring_entries apart.
-        /// Empty until the queue is used.
+        /// Empty until the queue is first used.
         std::vector<aftermath, own_memory_allocator<aftermath>> aftermaths;
         std::uint64_t aftermath_begin = 0;
         std::uint64_t aftermath_end = 0;
@@ -215,7 +216,7 @@ class session : public std::enable_shared_from_this<session> {
         std::mutex gates_lock;
         std::condition_variable gates_changed;
         std::condition_variable gate_over;
-        /// the worker processes a gate that is no longer in the list
+        /// the worker is processing a gate, already removed from the list
         bool busy = false;
         /// the session ended, and the worker has processed all gates
         bool left = false;
@@ -252,7 +253,7 @@ class session : public std::enable_shared_from_this<session> {
     control* const ctl_; ///< the executor's
     std::atomic<bool> ended_{false};
     std::atomic<bool> lost_{false};
-    std::atomic<bool> stopping_{false}; ///< stop() ends the lanes: they are not lost
+    std::atomic<bool> stopping_{false}; ///< stop() is ending the lanes, so they are not lost
     std::atomic<bool> seen_{false};
     const int device_;
     const bool quiet_;
@@ -261,7 +262,7 @@ class session : public std::enable_shared_from_this<session> {
 
     std::array<queue_state, queue_count> queues_;
     std::atomic<std::uint64_t> launches_{0};
-    std::atomic<std::uint32_t> used_{0}; ///< mask of queues that ever had work
+    std::atomic<std::uint32_t> used_{0}; ///< mask of queues that have ever had work
     std::mutex users_lock_;
     /// number of streams of each queue
     std::array<std::uint32_t, queue_count> users_ = {};
@@ -271,16 +272,16 @@ class session : public std::enable_shared_from_this<session> {
     std::atomic<bool> has_fault_{false};
     /// written once, under the lock, before has_fault_ is true
     fault_block fault_ = {};
-    std::exception_ptr exception_; ///< as fault_
+    std::exception_ptr exception_; ///< protected like fault_
     char exception_text_[512] = "";
 
-    /// The launch that a queue runs.
+    /// The launch that a queue is running.
     struct launch_time {
         std::uint32_t sequence = 0;
-        std::uint64_t since = 0; ///< in milliseconds; 0: none runs
+        std::uint64_t since = 0; ///< in milliseconds; 0 if no launch runs
     };
-    std::array<launch_time, queue_count> launch_times_; ///< of the watch
-    // of the start of the session
+    std::array<launch_time, queue_count> launch_times_; ///< only used by the watch
+    // when the session started
     std::uint64_t first_ticks_ = 0;
     std::uint64_t first_milliseconds_ = 0;
 };

@@ -14,7 +14,7 @@ stream::~stream() {
     running_->give_queue(queue_);
 }
 
-/// Threads that submit to one stream may arrive here in another order.
+/// Threads that submit to the same stream may get here out of order.
 void stream::advance(std::uint64_t position) {
     std::uint64_t before = position_.load();
     while (before < position && !position_.compare_exchange_weak(before, position))

@@ -2,9 +2,9 @@
 /*
  * Streams and events.
  *
- * A stream is a queue of a session, which other streams may share, and the
+ * A stream is a queue of a session, possibly shared with other streams, and the
  * position after the stream's last work. An event is a position in a queue.
- * Both belong to a device and are destroyed by its reset. Queued work does not
+ * Both belong to a device, whose reset destroys them. Queued work doesn't
  * depend on these objects.
  */
 #pragma once

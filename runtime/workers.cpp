@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Worker threads, which open gates.
+// The worker threads that open gates.
 #include "agent/ring.h"
 #include "failure.hpp"
 #include "fork_guard.hpp"
@@ -20,8 +20,7 @@ constexpr std::chrono::milliseconds linger(100);
 
 thread_local bool in_host_function = false;
 
-/// Calls a function of the program. Library calls from this function are
-/// refused.
+/// Calls a function of the program, which must not call the library.
 void call_program(void (*function)(void*), void* data) {
     in_host_function = true;
     function(data);
@@ -39,7 +38,7 @@ bool calling_thread_is_host_function() {
     return in_host_function;
 }
 
-/// Adds a gate. If it throws failure, the gate is not added.
+/// Adds a gate. If it throws, the gate was not added.
 void session::add_gate(std::uint32_t queue, waiting_gate gate) {
     queue_state& state = queues_[queue];
     const std::lock_guard lock(state.gates_lock);
@@ -86,8 +85,8 @@ void session::serve_gates(std::uint32_t queue) {
     waiting_gate gate;
     while (next_gate(queues_[queue], gate)) {
         pass_gate(queue, gate);
-        // The program forked in the function. This thread is the only one of
-        // the child and must not use the session.
+        // If the function forked, this thread is the only one of the child, and
+        // must not use the session.
         if (fork_guard::is_child()) return;
         if (gate.task.destroy != nullptr) call_program(gate.task.destroy, gate.task.data);
         if (fork_guard::is_child()) return;
@@ -105,8 +104,8 @@ void session::end_gate(queue_state& state) {
     state.gate_over.notify_all();
 }
 
-/// Waits for the next gate. False if the worker must exit; it must not access
-/// the session after that.
+/// Waits for the next gate. Returns false if the worker must exit without using
+/// the session again.
 bool session::next_gate(queue_state& state, waiting_gate& out) {
     std::unique_lock lock(state.gates_lock);
     const auto something = [&] { return ended_.load() || !state.gates.empty(); };
@@ -128,8 +127,8 @@ bool session::next_gate(queue_state& state, waiting_gate& out) {
     return true;
 }
 
-/// Waits for all work before the gate and then performs its action. A device
-/// that failed calls no functions any more.
+/// Waits for all work before the gate and then performs its action. After a
+/// failure of the device, doesn't call functions any more.
 void session::pass_gate(std::uint32_t queue, waiting_gate& gate) {
     bool there = wait_quietly(queue, gate.position - 1);
     for (std::uint32_t mask = gate.after.mask; mask != 0; mask &= mask - 1) {
