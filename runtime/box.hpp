@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Copies and fills of rows in layers, as launches. They work like contiguous
- * copies, but an item is 64 KiB of the copied bytes, wherever their rows are.
+ * 2D and 3D copies and fills, as launches. They work like contiguous copies,
+ * but an item is 64 KiB of the copied bytes, regardless of how these are spread
+ * over rows.
  */
 #pragma once
 
@@ -12,7 +13,7 @@
 
 namespace hmmrt {
 
-/// Size of a box: rows of bytes, in layers of rows.
+/// Size of a box: layers of rows of bytes.
 struct box_size {
     std::size_t width;
     std::size_t height;
@@ -45,7 +46,7 @@ class box_closure : copy_head {
     void work_on_row(std::size_t row, std::size_t column, std::size_t bytes) const;
 
     box_memory to_;
-    box_memory from_; ///< NULL begin: this is a fill
+    box_memory from_; ///< NULL begin: a fill
     box_size size_;
     int value_;
 };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Names of code addresses, for messages: the function from the symbol table of
- * the file that is mapped there, source file and line from its debug
+ * Resolves code addresses for messages: to a function, with the symbol table of
+ * the file mapped there, and to a source file and line, with its debug
  * information.
  *
- * Uses neither the heap nor locks of libc and of the loader: a lane that failed
- * may hold them.
+ * We avoid the heap and the locks of libc and the loader, because a lane that
+ * failed may hold them.
  */
 #pragma once
 
@@ -16,9 +16,9 @@
 namespace hmmrt {
 
 struct code_place {
-    char object[256] = "";    ///< path of the mapped file; empty: none
-    char function[512] = "";  ///< as the linker knows it; empty: no symbol
-    std::uint64_t offset = 0; ///< in the function, or in the file if there is none
+    char object[256] = "";    ///< path of the mapped file; empty if there isn't one
+    char function[512] = "";  ///< mangled; empty if there is no symbol
+    std::uint64_t offset = 0; ///< into the function, or into the file if there is none
     source_line source;
 };
 

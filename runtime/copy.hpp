@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Copies and fills as launches. As a copy engine does, one lane executes each
-// copy piece by piece; the other lanes remain available to other work.
+// Copies and fills as launches. Like a copy engine, a single lane executes each
+// copy piece by piece, so the other lanes remain available to other work.
 #pragma once
 
 #include "staging.hpp"
@@ -11,16 +11,16 @@
 
 namespace hmmrt {
 
-/// What the closures of copies and fills begin with.
+/// Common first member of the closures of copies and fills.
 struct copy_head {
-    staged_bytes staged; ///< owns the source, if that was taken
+    staged_bytes staged; ///< owns the source if it was staged
 };
 
 /// The arguments of a copy or of a byte fill.
 class copy_closure : copy_head {
   public:
-    /// The minimum that a device fault migrates; a piece consists of whole
-    /// items.
+    /// The smallest unit that a device fault migrates; a piece consists of
+    /// whole items.
     static constexpr std::size_t item_bytes = 64 << 10;
 
     static void run(void* raw, std::uint64_t begin, std::uint64_t end) noexcept;
@@ -31,7 +31,7 @@ class copy_closure : copy_head {
         void operator()(void* closure) const { destroy(closure); }
     };
     using pointer = std::unique_ptr<void, deleter>;
-    /// Copies from @staged unless that is empty.
+    /// If @staged isn't empty, copies from there.
     static pointer copy(void* to, const void* from, std::size_t bytes, staged_bytes staged = {});
     static pointer fill(void* to, int value, std::size_t bytes);
 
@@ -44,7 +44,7 @@ class copy_closure : copy_head {
                           staged_bytes staged);
 
     char* to_;
-    const char* from_; ///< NULL: this is a fill
+    const char* from_; ///< NULL for a fill
     std::size_t bytes_;
     int value_;
 };

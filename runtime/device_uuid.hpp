@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The UUID of a device, which follows from its name: both libraries know it.
+// Derives the UUID of a device from its name, so that both libraries agree on
+// it.
 #pragma once
 
 #include <array>
@@ -10,7 +11,8 @@
 
 namespace hmmrt {
 
-/// The first bytes differ from device to device, so that a few digits name one.
+/// The first four bytes are a hash of the name, so that a few digits identify a
+/// device.
 inline std::array<unsigned char, 16> uuid_of(std::string_view name) {
     constexpr std::string_view rest = "hmmrt device";
     std::uint32_t hash = 2166136261; // FNV-1a
@@ -24,7 +26,8 @@ inline std::array<unsigned char, 16> uuid_of(std::string_view name) {
     return made;
 }
 
-/// As CUDA_VISIBLE_DEVICES and its relatives have it: GPU-, and the digits.
+/// The format of CUDA_VISIBLE_DEVICES and similar variables: "GPU-" and the
+/// digits.
 inline std::string uuid_text(std::string_view name) {
     constexpr const char* digits = "0123456789abcdef";
     std::string text = "GPU-";

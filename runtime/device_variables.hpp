@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Variables of device code, which object files register when they are loaded.
- * Each is a variable of the program, and its address is the same on all
- * devices. They stay: what registers them is never unmapped.
+ * Variables of device code, which object files register when they are loaded. A
+ * variable has the same address in the program and on all devices. It is never
+ * removed, because the file that registers it is never unmapped.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ namespace hmmrt {
 struct device_variable {
     std::uint64_t begin;
     std::size_t bytes;
-    bool managed; ///< the host uses it, too
+    bool managed; ///< also used by the host
 
     std::uint64_t end() const { return begin + bytes; }
 };
@@ -31,7 +31,7 @@ class device_variables {
         const std::lock_guard lock(lock_);
         table_.insert_or_assign(made.begin, made);
     }
-    /// The variable that contains the address.
+    /// Returns the variable that contains the address.
     std::optional<device_variable> find(const void* ptr) const {
         const auto at = reinterpret_cast<std::uint64_t>(ptr);
         const std::lock_guard lock(lock_);

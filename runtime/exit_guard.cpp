@@ -22,7 +22,8 @@ bool must_stay() {
     return calling_thread_is_lane() && !fork_guard::is_child();
 }
 
-/// On a lane, the call ends the launch. The status is not that of a sanitizer.
+/// On a lane, ends the launch. The status is 0 so that it isn't mistaken for a
+/// sanitizer's.
 void end_launch_at_exit() {
     if (!must_stay()) return;
     if (recursive_lock* const taken = find_held_lock(glibc_data)) release(*taken);
@@ -30,14 +31,14 @@ void end_launch_at_exit() {
     raw_syscall(SYS_exit_group, 0);
 }
 
-/// glibc calls each handler once. So there is one for each lane: several may
-/// call quick_exit() at once.
+/// glibc calls each handler only once, and several lanes may call quick_exit()
+/// at the same time. So we register one handler per lane.
 void end_launch_at_quick_exit() {
     if (must_stay()) std::at_quick_exit(end_launch_at_quick_exit);
     end_launch_at_exit();
 }
 
-std::atomic<unsigned> unused_handlers = 0; ///< of lanes that have ended
+std::atomic<unsigned> unused_handlers = 0; ///< left by lanes that have ended
 
 void add_quick_exit_handler() {
     unsigned unused = unused_handlers.load();

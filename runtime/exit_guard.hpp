@@ -2,22 +2,23 @@
 /*
  * The end of the program.
  *
- * exit() in device code would run the program's exit handlers and destructors,
- * and then the program would continue. The first thing that exit() does is to
- * destroy the thread_local objects of the caller, and a lane has those of its
- * parked thread. So an object there ends the launch.
+ * If device code called exit(), the program's exit handlers and destructors
+ * would run, and then the program would continue. exit() first destroys the
+ * thread_local objects of its caller, and a lane has the thread_local objects
+ * of its parked thread. So we put an object there whose destructor ends the
+ * launch.
  */
 #pragma once
 
 namespace hmmrt {
 
-/// Called by a parked thread, for its lane: exit() and quick_exit() of device
-/// code end the launch, the latter before the handlers that the program has
-/// registered.
+/// Called by a parked thread, for its lane. From then on exit() and
+/// quick_exit() in device code end the launch; quick_exit() does so before the
+/// program's own handlers run.
 void guard_exit_of_lane();
 
-/// For the process, once, before the first lane: an exit of the program notes
-/// failures at which it has not looked.
+/// Call it once per process, before the first lane starts. At exit, it reports
+/// device failures that the program hasn't looked at.
 void guard_exit_of_process();
 
 } // namespace hmmrt

@@ -21,8 +21,8 @@ struct search {
     library_data found;
 };
 
-/// The last writable segment: the linker may have put constants into one before
-/// it.
+/// Finds the last writable segment. The linker may have put relocated constants
+/// into one before it.
 int look_at_library(dl_phdr_info* library, std::size_t, void* argument) {
     search& wanted = *static_cast<search*>(argument);
     bool is_wanted = false;
@@ -55,8 +55,8 @@ library_data find_glibc_data() {
     return wanted.found;
 }
 
-// Other threads change what it reads. TSan does not know that they never change
-// a lock that the caller holds, except for its first word.
+// Other threads write to this memory. TSan can't know that they never change a
+// lock that the caller holds, except for its first word.
 [[gnu::no_sanitize_thread]] recursive_lock* find_held_lock(const library_data& data) {
     const std::uint64_t self = pthread_self();
     constexpr std::uint64_t step = alignof(recursive_lock);
@@ -78,8 +78,8 @@ void release(recursive_lock& held) {
     constexpr std::uint64_t all = std::numeric_limits<std::int32_t>::max();
     held.count = 0;
     held.owner = 0;
-    // A lane that is woken may be stopped before it takes the lock, so that it
-    // would not wake the next one.
+    // Wake all waiters: a lane may be stopped between its wakeup and taking the
+    // lock, and would then not wake the next one.
     if (std::atomic_ref(held.word).exchange(0) != 1)
         raw_syscall(SYS_futex, address_of(&held.word), FUTEX_WAKE_PRIVATE, all);
 }

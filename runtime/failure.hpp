@@ -13,8 +13,8 @@
 
 namespace hmmrt {
 
-/// The record of an error that no kernel caused. @device is the failed device,
-/// if any.
+/// The record of an error that wasn't caused by a kernel. @device is the failed
+/// device, if any.
 constexpr hmmFaultRecord no_fault(int device = hmmInvalidDeviceId) {
     hmmFaultRecord none = {};
     none.device = device;
@@ -30,7 +30,7 @@ class failure : public std::exception {
         : code_(code),
           detail_(std::move(detail)),
           record_(record),
-          original_(std::move(original)) {} // NOLINT(bugprone-throw-keyword-missing): it is kept
+          original_(std::move(original)) {} // NOLINT(bugprone-throw-keyword-missing): stored
 
     hmmError_t code() const { return code_; }
     const char* what() const noexcept override { return detail_.c_str(); }
@@ -51,7 +51,7 @@ inline std::string describe_errno(const std::string& operation, int error) {
     return operation + ": " + strerror_r(error < 0 ? -error : error, buffer, sizeof(buffer));
 }
 
-/// As above, for a file in memory, which counts as a file.
+/// As above, for a memfd, which is subject to limits on files.
 inline std::string describe_file_error(const std::string& operation, int error) {
     std::string text = describe_errno(operation, error);
     if (error == -EFBIG) text += "; see RLIMIT_FSIZE (ulimit -f)";

@@ -14,7 +14,7 @@ namespace {
 
 constexpr unsigned most_callers = 3;
 
-/// The name of a function; demangled if that is wanted and possible.
+/// The name of a function, demangled if requested and possible.
 class function_name {
   public:
     function_name(const char* symbol, names how) : symbol_(symbol) {
@@ -33,7 +33,8 @@ class function_name {
     char* demangled_ = nullptr;
 };
 
-/// hmm::launch() launches a template, of which the kernel is the argument.
+/// hmm::launch() launches a template instance that has the kernel as its
+/// argument. Returns the kernel's name.
 std::string_view without_wrapper(std::string_view name) {
     constexpr std::string_view before = "void hmm::detail::run_range<";
     constexpr std::string_view after = ">(void*, unsigned long, unsigned long)";
@@ -71,11 +72,12 @@ void add_frame(message& out, const char* relation, std::uint64_t address, const 
 void add_frames(message& out, const fault_block& fault, names how) {
     const code_place first = find_code(fault.instruction);
     add_frame(out, "at", fault.instruction, first, how);
-    // The first frame in libc, such as abort(), is enough.
+    // If the failure is in libc, such as in abort(), its first frame is enough.
     bool in_system = is_system_object(first.object);
     unsigned callers = 0;
     for (std::uint32_t i = 1; i < fault.frame_count && i < max_frames; i++) {
-        // A return address may be that of the next function.
+        // The call may be the last instruction of its function, so that the
+        // return address is in the next one.
         const code_place place = find_code(fault.frames[i] - 1);
         in_system = in_system && is_system_object(place.object);
         if (in_system || place.object[0] == '\0') continue;

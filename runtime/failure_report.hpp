@@ -9,17 +9,17 @@
 
 namespace hmmrt {
 
-/// If names of C++ functions are demangled. That uses the heap, which the lane
-/// that failed may have locked.
+/// Whether to demangle names of C++ functions. Demangling uses the heap, which
+/// the failed lane may have locked.
 enum class names : std::uint8_t { demangled, raw };
 
-/// "store(int*)+0x1c, main.cpp:12"; empty if nothing is known.
+/// "store(int*)+0x1c, main.cpp:12"; empty if the place is unknown.
 void add_place(message& out, std::uint64_t address, names how);
-/// The kernel behind a function of a launch: without the function of the
-/// library that calls it.
+/// The kernel of a launch @function, without the library function that calls
+/// it.
 void add_kernel(message& out, std::uint64_t function, names how);
 
-/// The place of the instruction that failed, or else the kernel.
+/// The place of the instruction that failed, or the kernel if that is unknown.
 void add_fault_place(message& out, const fault_block& fault, names how);
 
 /// A lane that runs device code.
@@ -28,18 +28,18 @@ struct running_lane {
     std::uint64_t function;
     std::uint64_t first_item;
     std::uint64_t item_count;
-    std::uint64_t milliseconds; ///< since it started with these items
+    std::uint64_t milliseconds; ///< since it started these items
 };
 struct running_lanes {
     std::uint32_t count = 0;
     running_lane lane[max_lanes];
 };
 
-/// The work that runs while a thread waits.
+/// Which work is running while a thread waits.
 void add_waiting(message& out, int device, unsigned seconds, const running_lanes& lanes, names how);
 
-/// The whole report: what happened, where, and three callers. @exception: as for
-/// describe().
+/// The whole report: what happened, where, and up to three callers. @exception:
+/// see describe().
 void add_report(message& out, const fault_block& fault, int device, const char* exception,
                 names how);
 

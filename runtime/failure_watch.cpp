@@ -31,16 +31,17 @@ thread_local bool is_watch = false;
 /// Outlives the watch if the thread hangs.
 struct failure_watch::shared_state {
     std::mutex lock; ///< protects `of`
-    session* of;     ///< NULL: the session has ended
+    session* of;     ///< NULL once the session has ended
     control* ctl;    ///< valid while `of` is
     int device;
     bool quiet;
     std::uint64_t launch_limit;      ///< in milliseconds; 0: none
-    std::atomic<unsigned> waited{0}; ///< seconds; 0: no text is wanted
-    /// the thread must end, once it has looked at the session again
+    std::atomic<unsigned> waited{0}; ///< in seconds; 0 if there is nothing to report
+    /// tells the thread to end, after one more look at the session
     std::atomic<bool> quit{false};
     futex_word report{nothing}; ///< report_state
-    /// Taken by the thread, or by another one that waited too long for it.
+    /// Set by whoever writes the report: the thread, or another one that waited
+    /// too long for it.
     std::atomic<bool> taken{false};
     char place[512] = "";
 
@@ -53,7 +54,7 @@ struct failure_watch::shared_state {
     void run();
 };
 
-/// Writes the report unless another thread has done that.
+/// Writes the report unless another thread has done so.
 void failure_watch::shared_state::write(const message& text) {
     if (!taken.exchange(true) && !quiet) sys::write_error(text.text(), text.size());
     report.store(written);
@@ -73,7 +74,7 @@ void failure_watch::shared_state::write_loss() {
     write(text);
 }
 
-/// Returns true if there is nothing left to wait for.
+/// Checks the session. Returns true if there is nothing left to wait for.
 bool failure_watch::shared_state::look() {
     fault_block fault;
     message exception;
@@ -97,8 +98,9 @@ bool failure_watch::shared_state::look() {
     return true;
 }
 
-/// After a failure, lanes may continue for a moment, to release locks. They
-/// then end on their own or are stopped by the lane that failed.
+/// After a failure, lanes may continue for a moment to release locks. They then
+/// end on their own, or the lane that failed stops them. If neither works,
+/// kills the agent.
 void failure_watch::shared_state::end_lanes() {
     const std::uint64_t deadline = sys::monotonic_milliseconds() + lanes_limit_milliseconds;
     const auto end_now = [&] { return sys::monotonic_milliseconds() >= deadline; };

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * A thread of each session that waits for the failure of the device, and writes
- * what happened to standard error at that moment: the program may look at
- * results much later, or never. It also limits the time of launches, and the
- * time that lanes may take to end after a failure.
+ * A thread of each session that waits for the device to fail and immediately
+ * reports the failure to standard error, because the program may look at
+ * results much later or never. It also enforces the time limit of launches, and
+ * limits how long lanes may take to end after a failure.
  *
- * The lane that failed may hold any lock of the program, that of the heap
- * included. So the thread takes what it needs from the session first, and then
- * composes the text. If it does not finish, others write the text without
- * demangled names, which needs no lock; the thread is left behind, and does not
- * use the session any more.
+ * The lane that failed may hold any lock of the program, including the heap's.
+ * So the thread first takes what it needs from the session, and then composes
+ * the text. If it doesn't finish, others write the text without demangled
+ * names, which needs no lock. In that case we abandon the thread, which no
+ * longer uses the session.
  */
 #pragma once
 
@@ -33,19 +33,19 @@ class failure_watch {
 
     /// Starts the thread; throws failure.
     void start();
-    /// Ends the thread; a failure that it has not reported yet is reported
-    /// first. If the thread hangs, leaves it behind.
+    /// Ends the thread, after it has reported any pending failure. Abandons the
+    /// thread if it hangs.
     void end();
 
-    /// Makes the thread look at the session.
+    /// Makes the thread check the session.
     void notify();
-    /// Makes the thread write what runs, because a thread has waited for so
-    /// long.
+    /// Makes the thread report the running work, because a thread has waited
+    /// this long.
     void tell_wait(unsigned seconds);
-    /// Waits until the report of a failure is written; NULL if the agent has
-    /// ended. Does not wait if the caller is the thread.
+    /// Waits until the report of a failure is written. @fault is NULL if the
+    /// agent has ended. Returns immediately if called by the thread itself.
     void await_report(const fault_block* fault, const char* exception = "");
-    /// The place of the instruction that failed, "" until it is known.
+    /// The place of the instruction that failed; "" until it is known.
     const char* place() const;
 
   private:

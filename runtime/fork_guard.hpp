@@ -2,10 +2,10 @@
 /*
  * Protects the runtime's state in fork()ed children.
  *
- * A child has neither the threads of the lanes nor the control block, and the
- * kernel refuses its ioctls. In a child every call of the interface returns an
- * error. The runtime's descriptors are closed in the child, because a binding
- * ends when its last descriptor is closed.
+ * A child has neither the lanes' threads nor the control block, and the kernel
+ * refuses its ioctls. So every call of the interface returns an error in a
+ * child. We close the runtime's descriptors there, because a binding only ends
+ * when its last descriptor is closed.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The frames of device code that a fault interrupted.
+ * Walks the frames of device code that a fault interrupted.
  *
- * A lane unwinds its stack itself: a stack that is damaged then stops the walk
- * and not the program.
+ * A lane unwinds its own stack, so that a damaged stack only stops the walk,
+ * not the program.
  */
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace hmmrt {
 
-/// control::walker. Adds the frames to the record of the fault. Runs on a lane,
-/// makes no system calls and does not use the heap.
+/// The function for control::walker. Adds the frames to the record of the
+/// fault. Runs on a lane, and uses neither system calls nor the heap.
 void walk_frames(fault_block* fault, const code_state* state);
 
 } // namespace hmmrt

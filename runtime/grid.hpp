@@ -10,8 +10,7 @@
 
 namespace hmmrt {
 
-/// Number of threads of the grid; 0 if a dimension is 0 or the number does not
-/// fit.
+/// Number of threads of the grid; 0 if a dimension is 0 or on overflow.
 std::uint64_t grid_items(hmmDim3 grid, hmmDim3 block);
 
 /// The index of the thread that runs item @item of the grid.

@@ -2,8 +2,8 @@
 /*
  * Address ranges that device code must not remap: slots and lane stacks.
  *
- * Parked threads look up ranges while they execute forwarded calls. They may
- * take no lock, so the table is a fixed array of atomics. Ranges are added
+ * Parked threads look up ranges while they execute forwarded calls. They must
+ * not take locks, so the table is a fixed array of atomics. Ranges are added
  * before lanes that could violate them run, and removed after these lanes have
  * ended.
  */

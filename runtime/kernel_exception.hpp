@@ -2,11 +2,11 @@
 /*
  * Exceptions that leave a kernel.
  *
- * The lane keeps the exception in a table of this library, by its thread, and
- * ends the launch. The program takes it from there and gets it with the error.
- * Both processes have the same memory, so the exception stays where it is. The
- * record of the fault has no pointer to it: the program does not follow
- * pointers in the control block, which any device code can write.
+ * The lane stores the exception in a table of this library, indexed by its
+ * thread, and ends the launch. The program takes it from there and gets it with
+ * the error. Both processes share the memory, so the exception doesn't move.
+ * The fault record has no pointer to it, because we don't follow pointers in
+ * the control block, which device code can overwrite.
  */
 #pragma once
 
@@ -15,12 +15,12 @@
 
 namespace hmmrt {
 
-/// Takes the exception that a lane has kept; empty if there is none. @thread is
-/// the lane's FS base. @text gets type and text.
+/// Takes the exception that a lane stored; empty if there is none. @thread is
+/// the lane's FS base. @text receives the exception's type and message.
 std::exception_ptr take_kernel_exception(std::uint64_t thread, char (&text)[512]);
 
-/// Remembers the exception behind the last failed call of this thread; empty:
-/// forgets it.
+/// Remembers the exception that caused this thread's last failed call, or
+/// forgets it if empty.
 void remember_exception(const std::exception_ptr& original);
 
 } // namespace hmmrt

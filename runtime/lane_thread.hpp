@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Common parts of the threads of lanes: parked threads, and the lanes of the
-// cpu device.
+// Shared by the two kinds of lane threads: parked threads, and lanes of the cpu
+// device.
 #pragma once
 
 #include <csignal>
@@ -9,15 +9,15 @@
 
 namespace hmmrt {
 
-/// Size of the stack that lanes run on: HMMRT_STACK_SIZE, or that of the
-/// program's threads; throws failure.
+/// Size of a lane's stack: HMMRT_STACK_SIZE, or that of the program's threads.
+/// Throws failure.
 std::size_t lane_stack_bytes();
-/// The message if a lane with a stack of this size cannot be started; @error may
-/// be positive or negative.
+/// The message for a lane that can't be started with a stack of this size;
+/// @error may be positive or negative.
 std::string describe_start_error(std::size_t stack_bytes, int error);
 
-/// True if the caller is a kernel that calls the runtime; detected by
-/// thread-local storage.
+/// True if the caller is a kernel that calls the runtime. Uses thread-local
+/// storage.
 bool calling_thread_is_lane();
 void mark_thread_as_lane(bool lane);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Source lines of addresses, from the debug information of a program
+ * Maps addresses to source lines, using the debug information of a program
  * (.debug_line of DWARF 2 to 5).
  *
- * The reader uses no heap and checks all lengths and offsets.
+ * The reader avoids the heap and checks all lengths and offsets.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace hmmrt {
 
-/// Bytes of a section; `data` is NULL if there is none.
+/// The bytes of a section; `data` is NULL if the section is missing.
 struct section_bytes {
     const unsigned char* data = nullptr;
     std::size_t size = 0;
@@ -29,8 +29,7 @@ struct source_line {
     unsigned line = 0; ///< 0: unknown
 };
 
-/// Finds the line of @address, which is an address as the file has it, before
-/// relocation.
+/// Finds the line of @address, an address as in the file, before relocation.
 source_line find_line(const line_sections& sections, std::uint64_t address);
 
 } // namespace hmmrt

@@ -16,8 +16,8 @@ namespace hmmrt {
 
 class device;
 
-/// Converts a location to the kernel's id. If the location is a device other
-/// than @started, starts the device so that it is bound. Throws failure.
+/// Converts a location to the kernel's id. Starts the location's device unless
+/// that is @started, so that it is bound. Throws failure.
 std::uint32_t location_id(const hmmMemLocation& location, const device* started = nullptr);
 
 /// Maps device ids to the device numbers of this process.
@@ -25,8 +25,7 @@ class device_numbers {
   public:
     device_numbers();
 
-    /// Type Invalid for HMMRT_LOCATION_NONE and for a device that this process
-    /// does not know.
+    /// Has type Invalid for HMMRT_LOCATION_NONE and for unknown devices.
     hmmMemLocation location(std::uint32_t id) const;
     /// Device number, hmmCpuDeviceId or hmmInvalidDeviceId.
     int number_of(std::uint32_t id) const;

@@ -112,7 +112,7 @@ bool has_place(const fault_block& fault) {
 
 bool overflows_stack(const fault_block& fault) {
     constexpr std::uint64_t guard = 64 << 10;
-    // A large frame may jump over the guard pages.
+    // A large frame may skip the guard pages.
     constexpr std::uint64_t reach = 16 << 20;
     const auto is_below = [&](std::uint64_t address, std::uint64_t distance) {
         return address < fault.stack_low && fault.stack_low - address <= distance;
