@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory for blocks that run: __shared__ variables, and values that threads
- * keep while they wait.
+ * Memory of running blocks: __shared__ variables, and values that threads keep
+ * while they wait.
  *
- * It is shared memory of the process, which never migrates: both the CPU and
- * devices reach it where it is. A pool has areas of one size, and a lane takes
- * one for each block, or for all blocks of a cooperative launch. Pools are never destroyed, because
- * lanes use them until their device is reset. An area stays taken when its launch fails.
+ * It is shared memory of the process, which never migrates: the CPU and devices access it in place.
+ * A pool has areas of one size. A lane takes one for each block, or for all blocks of a cooperative
+ * launch. We never destroy pools, because lanes use them until their device is reset. An area stays
+ * taken if its launch fails.
  */
 #pragma once
 
@@ -19,19 +19,20 @@ namespace hmmcuda {
 
 class block_memory {
   public:
-    /// For the blocks and cooperative launches that run at a time on all devices,
-    /// and for those that failed. A block that finds none ends its launch.
+    /// Enough for the blocks and cooperative launches that run at the same time on all devices,
+    /// plus some that failed. If none is left, a block ends its launch.
     static constexpr std::uint32_t areas = 256;
     static constexpr std::size_t smallest = 16u << 10;
     static constexpr std::size_t largest = std::size_t(1) << 32;
 
-    /// The pool for areas of this size; NULL if there is no memory.
+    /// The pool with areas of at least @bytes; NULL if it is too large, or
+    /// there is no memory.
     static block_memory* of_size(std::size_t bytes);
 
     block_memory(const block_memory&) = delete;
     block_memory& operator=(const block_memory&) = delete;
 
-    /// NULL if all areas are taken.
+    /// Returns NULL if all areas are taken.
     std::byte* take() noexcept;
     void give(std::byte* area) noexcept;
 

@@ -43,10 +43,10 @@ void fail_block(const block_run& run, const char* pattern, ...) {
 
 using namespace hmmcuda;
 
-// hmmcc's passes make calls of these.
+// hmmcc's passes create calls to these.
 extern "C" {
 
-/// In place of __assert_fail().
+/// Replaces __assert_fail().
 [[noreturn]] void __hmm_assert_fail(const block_run* run, std::uint32_t thread,
                                     const char* condition, const char* file, std::uint32_t line,
                                     const char* function) {
@@ -56,7 +56,7 @@ extern "C" {
     std::abort();
 }
 
-/// In front of a trap.
+/// Called before a trap.
 void __hmm_report_trap(const block_run* run, std::uint32_t thread, std::uint32_t line,
                        const char* file) {
     std::fprintf(stderr, "hmmcuda: %s, %s: %s:%u: trap\n", place_of(*run).c_str(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How messages about blocks that fail name them. Lanes call this.
+// Names blocks and threads in messages about failures. Lanes call this.
 #pragma once
 
 #include "device_code.hpp"
@@ -10,10 +10,11 @@ namespace hmmcuda {
 
 /// "kernel add(int*), block (0, 1, 0)"
 std::string place_of(const block_run& run);
-/// "thread (5, 0, 0)", of the thread with this number in its block.
+/// "thread (5, 0, 0)" for a thread number in the block.
 std::string thread_of(const block_run& run, std::uint32_t thread);
 
-/// Writes a line with the kernel, the block and this text to standard error, and ends the launch.
+/// Writes a line with the kernel, the block and the formatted text to standard error, and ends the
+/// launch.
 [[noreturn, gnu::format(printf, 2, 3)]] void fail_block(const block_run& run, const char* pattern,
                                                         ...);
 

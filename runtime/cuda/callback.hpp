@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Callbacks of streams that get the error of their interface.
+// Stream callbacks that get errors of their own interface.
 #pragma once
 
 #include "convert.hpp"
@@ -9,7 +9,8 @@
 
 namespace hmmcuda {
 
-/// A callback of the program; it is called once. error_of() converts the error.
+/// A callback of the program, called once. error_of() converts the error for
+/// it.
 template <class Callback, auto error_of>
 struct callback_call {
     Callback callback;
@@ -21,7 +22,7 @@ struct callback_call {
     }
 };
 
-/// hmmStreamAddCallback() with such a callback.
+/// hmmStreamAddCallback() for such a callback.
 template <class Callback, auto error_of>
 hmmError_t add_callback(cudaStream_t stream, Callback callback, void* user_data, unsigned flags) {
     using call_type = callback_call<Callback, error_of>;

@@ -3,7 +3,7 @@
 
 #include <immintrin.h>
 
-/// What clock() is in device code.
+/// Replaces clock() in device code.
 extern "C" clock_t __hmm_clock() noexcept {
     return static_cast<clock_t>(__rdtsc());
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Handles, locations and kinds of CUDA's interfaces as libhmmrt's. Handles are
-// the same values; structs that are converted in place have the same layout.
+// Converts handles, locations and kinds of CUDA's interfaces to libhmmrt's.
+// Handles are the same values; structs that we convert in place have the same
+// layout.
 #pragma once
 
 #include "cuda/driver_types.h"
@@ -21,7 +22,7 @@ inline hmmMemPool_t pool_of(cudaMemPool_t pool) {
 }
 
 /// Calls make(pointer to a handle of type Own) and stores the handle in the
-/// caller's type. Without a place for it, the pointer is NULL.
+/// caller's type. If @place is NULL, passes NULL.
 template <class Own, class Handle, class Make>
 hmmError_t give(Handle* place, Make make) {
     Own made = nullptr;
@@ -33,8 +34,8 @@ hmmError_t give(Handle* place, Make make) {
 inline hmmMemcpyKind kind_of(cudaMemcpyKind kind) {
     return static_cast<hmmMemcpyKind>(kind);
 }
-/// The direction of a copy that the caller does not wait for. CUDA stages pageable memory that goes
-/// to memory of a device, also if the kind does not say that it does.
+/// The direction of an asynchronous copy. CUDA stages pageable memory that is copied to device
+/// memory, whatever the kind is.
 inline hmmMemcpyKind direction_of(hmmMemcpyKind kind, const void* to, const void* from) {
     const auto type_of = [](const void* memory) {
         hmmPointerAttributes found = {};

@@ -10,13 +10,13 @@
 
 namespace hmmcuda {
 
-/// What the workers of a launch share. The blocks are behind it.
+/// The shared state of a launch's workers. The blocks follow it in memory.
 struct alignas(memory_alignment) grid_run {
-    /// Number of the phase << 32 | blocks of the phase that were asked for; `over` after the last.
+    /// Phase number << 32 | blocks of the phase that were requested; `over` after the last phase.
     std::atomic<std::uint64_t> cursor{0};
     std::atomic<std::uint32_t> arrived{0}; ///< blocks that ran in this phase
-    std::atomic<std::uint32_t> ended{0};   ///< those of them that have ended
-    std::atomic<std::uint32_t> left{0};    ///< workers that do not use this any more
+    std::atomic<std::uint32_t> ended{0};   ///< and have ended
+    std::atomic<std::uint32_t> left{0};    ///< workers that no longer use this
 };
 
 namespace {
@@ -24,7 +24,7 @@ namespace {
 constexpr std::uint64_t over = std::uint64_t(1) << 63;
 constexpr std::uint32_t last_phase = (1u << 31) - 1;
 
-/// Returns when ready(). Other threads get the processor if that takes long.
+/// Waits until ready(). After a while, yields the processor.
 template <class Ready>
 void wait_until(Ready ready) {
     constexpr unsigned most_pauses = 200;
@@ -58,7 +58,7 @@ class worker {
     }
 
   private:
-    /// The first worker makes it.
+    /// Created by the first worker.
     grid_run& shared_grid() {
         const std::atomic_ref<grid_run*> grid(launch_.grid);
         if (std::atomic_ref(launch_.grid_is_made).exchange(1) == 0)
@@ -90,12 +90,13 @@ class worker {
     void end_phase(std::uint32_t phase) {
         const std::uint32_t ended = grid_.ended.load(std::memory_order_relaxed);
         if (ended != 0 && ended != blocks_) report_ended();
-        const std::uint64_t next = phase == last_phase ? 1 : phase + 1; // 0 makes the blocks
+        const std::uint64_t next = phase == last_phase ? 1 : phase + 1; // 0 creates the blocks
         grid_.arrived.store(0, std::memory_order_relaxed);
         grid_.cursor.store(ended != 0 ? over : next << 32, std::memory_order_release);
     }
 
-    /// The first one that has ended, or that waits: there is one.
+    /// Returns the first block that has ended, or that is waiting. There must
+    /// be one.
     const block_run& first_block(bool has_ended) {
         std::uint32_t number = 0;
         while ((block(number).waits_at == state_end) != has_ended)

@@ -10,7 +10,7 @@
 namespace hmmcuda {
 namespace {
 
-/// Success if the current device can be used.
+/// Returns success if the current device is usable.
 hmmError_t check_device() {
     size_t bytes = 0;
     return hmmDeviceGetLimit(&bytes, hmmLimitMallocHeapSize);
@@ -21,13 +21,13 @@ bool is_current(int device) {
     return hmmGetDevice(&current) == hmmSuccess && device == current;
 }
 
-/// A setting that has no effect: checks @value, which is one of @count.
+/// For settings without effect: checks that @value is less than @count.
 cudaError_t accept(int value, int count) {
     if (value < 0 || value >= count) return record(cudaErrorInvalidValue);
     return forward(check_device());
 }
 
-/// Sets @config to the setting without preference.
+/// Sets @config to the value without preference.
 template <class Config>
 cudaError_t get_default(Config* config) {
     if (config == nullptr) return record(cudaErrorInvalidValue);
@@ -36,7 +36,7 @@ cudaError_t get_default(Config* config) {
     return forward(code);
 }
 
-/// @version or 0 of what is loaded, as CUDA's.
+/// Sets *@version to CUDA's version, or to 0 if nothing is loaded.
 cudaError_t get_version(int* version, hmmError_t (*get)(int*)) {
     int loaded = 0;
     const hmmError_t code = get(version != nullptr ? &loaded : nullptr);

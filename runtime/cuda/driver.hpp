@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the functions of the CUDA driver interface share. Their failures are no
+// Shared by the functions of the CUDA driver interface. Their failures are no
 // errors of the runtime interface.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace hmmcuda {
 
 CUresult result_of(hmmError_t error);
 
-/// Makes calls of libhmmrt and returns their error as the driver interface's.
+/// Calls libhmmrt and converts its error to the driver interface's.
 template <class Call>
 CUresult driver_call(Call call) {
     const cudaError_t before = cudaPeekAtLastError();
@@ -24,7 +24,7 @@ CUresult driver_call(Call call) {
     return result_of(code);
 }
 
-/// Makes calls of libhmmrt with another current device.
+/// Calls libhmmrt with another current device.
 template <class Call>
 hmmError_t on_device(int device, Call call) {
     int before = 0;
@@ -44,9 +44,9 @@ inline hmmMemLocation location_of(CUmemLocation location) {
     return {static_cast<hmmMemLocationType>(location.type), location.id};
 }
 
-/// The context of a device; there is no other.
+/// The only context of a device.
 CUcontext context_of(int device);
-/// The device of a context, if there is such a context.
+/// The device of a context, if the context exists.
 std::optional<int> device_of(CUcontext context);
 
 } // namespace hmmcuda

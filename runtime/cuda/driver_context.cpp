@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The CUDA driver interface: contexts. Each device has one, its primary
-// context. A thread's current context is that of its current device. The
-// contexts below it are devices that the thread goes back to.
+// context. A thread's current context is the one of its current device. The
+// rest of a thread's context stack is a list of devices to return to.
 #include "driver.hpp"
 #include "limits.hpp"
 
 #include <new>
 #include <vector>
 
-/// Its address is all that counts.
+/// Only its address matters.
 struct CUctx_st {
     char unused;
 };
@@ -16,7 +16,7 @@ struct CUctx_st {
 namespace hmmcuda {
 namespace {
 
-/// As many as libhmmrt's masks of devices have.
+/// The number of devices in libhmmrt's masks.
 constexpr int most_devices = 31;
 CUctx_st contexts[most_devices];
 
@@ -45,7 +45,7 @@ CUresult push(int device) {
     return result;
 }
 
-/// Success if the device exists.
+/// Returns success if the device exists.
 hmmError_t check_device(int device) {
     int lanes = 0;
     return hmmDeviceGetAttribute(&lanes, hmmDevAttrMultiProcessorCount, device);

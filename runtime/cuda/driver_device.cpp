@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The CUDA driver interface: start, version and devices.
+// The CUDA driver interface: initialization, version and devices.
 #include "driver.hpp"
 #include "model.hpp"
 #include "properties.hpp"
@@ -9,7 +9,7 @@
 namespace hmmcuda {
 namespace {
 
-/// Attributes that the runtime interface does not have and libhmmrt neither.
+/// Attributes that neither the runtime interface nor libhmmrt has.
 bool is_never_supported(CUdevice_attribute attribute) {
     switch (attribute) {
     case CU_DEVICE_ATTRIBUTE_CAN_TEX2D_GATHER:
@@ -24,7 +24,7 @@ bool is_never_supported(CUdevice_attribute attribute) {
     }
 }
 
-/// hmmGetDeviceProperties(), and then use(properties).
+/// Calls use(properties) with the device's properties.
 template <class Use>
 CUresult with_properties(CUdevice device, Use use) {
     hmmDeviceProp prop;

@@ -25,7 +25,7 @@ const char* name_of(CUresult error) {
     return nullptr;
 }
 
-/// Sets *place to a text, or to NULL for an unknown error.
+/// Sets *place to @text, which is NULL for an unknown error.
 CUresult give_text(const char** place, const char* text) {
     if (place == nullptr) return CUDA_ERROR_INVALID_VALUE;
     *place = text;
@@ -36,7 +36,8 @@ CUresult give_text(const char** place, const char* text) {
 
 CUresult result_of(hmmError_t error) {
     if (error != hmmSuccess) name_failed_thread();
-    // The runtime interface has more errors; the others have the same numbers.
+    // The runtime interface has additional errors; the others have the same
+    // numbers.
     const cudaError_t same = error_of(error);
     switch (same) {
     case cudaErrorInvalidConfiguration:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The CUDA driver interface: fills. Elements of more than a byte are filled by
+// The CUDA driver interface: fills. For elements larger than a byte we run
 // device code.
 #include "driver.hpp"
 

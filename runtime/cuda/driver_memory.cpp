@@ -28,11 +28,11 @@ CUresult copy_async(void* to, const void* from, size_t bytes, hmmMemcpyKind kind
     });
 }
 
-/// Memory of rows, from the first byte of a copy on.
+/// Rows of memory, starting at the first byte of a copy.
 struct rows {
     char* at;
     size_t pitch;
-    size_t left; ///< bytes of a row before the copy
+    size_t left; ///< bytes to the left of the copy
 };
 
 /// The rows of one side of a copy.
@@ -58,12 +58,12 @@ hmmMemcpyKind kind_of(CUmemorytype to, CUmemorytype from) {
     return from == CU_MEMORYTYPE_HOST ? hmmMemcpyHostToDevice : hmmMemcpyDeviceToDevice;
 }
 
-/// Calls copy(to, from, width, height) for what @params describes.
+/// Calls copy(to, from, width, height) as described by @params.
 template <class Copy>
 CUresult copy_rows(const CUDA_MEMCPY2D* params, Copy copy) {
     if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
     const CUDA_MEMCPY2D& of = *params;
-    // without a pitch there is nothing between the rows
+    // without a pitch there are no gaps between rows
     const auto rows_from = [&](size_t pitch, size_t left) {
         return rows{nullptr, pitch != 0 ? pitch : left + of.WidthInBytes, left};
     };

@@ -7,10 +7,10 @@
 namespace hmmcuda {
 namespace {
 
-/// All that is known of an address.
+/// Everything we know about an address.
 struct pointer_facts {
     hmmPointerAttributes attributes;
-    CUdeviceptr start; ///< of the allocation or mapping; 0: unknown
+    CUdeviceptr start; ///< of the allocation or mapping; 0 if unknown
     size_t bytes;
 
     bool is_known() const { return attributes.type != hmmMemoryTypeUnregistered; }
@@ -43,7 +43,7 @@ unsigned memory_type_of(const pointer_facts& facts) {
     return 0;
 }
 
-/// Stores an attribute; that of memory that is not known is 0, or no device.
+/// Stores an attribute. For unknown memory this is 0, or no device.
 CUresult store_attribute(void* data, CUpointer_attribute attribute, const pointer_facts& facts) {
     const hmmPointerAttributes& of = facts.attributes;
     switch (attribute) {

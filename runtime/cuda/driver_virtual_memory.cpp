@@ -32,7 +32,7 @@ CUmemAllocationProp prop_of(const hmmMemAllocationProp& from) {
     return prop;
 }
 
-/// Calls use(pointer to the properties of libhmmrt), or use(NULL).
+/// Calls use(pointer to libhmmrt's properties), or use(NULL).
 template <class Use>
 CUresult with_prop(const CUmemAllocationProp* from, Use use) {
     if (from == nullptr) return driver_call([&] { return use(nullptr); });

@@ -29,7 +29,7 @@ const char* name_of(cudaError_t error) {
     return nullptr;
 }
 
-/// libhmmrt has a sentence for each error that a call can return, but for
+/// libhmmrt has a sentence for every error that a call can return, except for
 /// these.
 const char* own_sentence(cudaError_t error) {
     switch (error) {
@@ -44,14 +44,15 @@ const char* own_sentence(cudaError_t error) {
 
 /// libhmmrt's sentence for an error with this number, or NULL.
 const char* sentence_of_number(int number) {
-    // its errors end here, and its enumeration soon after
+    // the last error; its enumeration ends soon after
     if (number > hmmErrorForkedProcess) return nullptr;
     const auto error = static_cast<hmmError_t>(number);
     static const std::string_view unknown = hmmGetErrorName(static_cast<hmmError_t>(1023));
     return hmmGetErrorName(error) != unknown ? hmmGetErrorString(error) : nullptr;
 }
 
-/// The last failure of this library's own; a later one of libhmmrt replaces it.
+/// The last failure in this library itself; a later one in libhmmrt replaces
+/// it.
 constinit thread_local cudaError_t own_error = cudaSuccess;
 
 } // namespace

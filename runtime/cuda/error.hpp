@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Errors of libhmmrt as CUDA's, and the last error of a thread.
+// Converts libhmmrt's errors to CUDA's, and keeps the last error of a thread.
 #pragma once
 
 #include "cuda/driver_types.h"
@@ -7,22 +7,23 @@
 
 namespace hmmcuda {
 
-/// CUDA's error for one of libhmmrt: the same number, but for those that CUDA
-/// does not have.
+/// CUDA's error for one of libhmmrt: the same number, unless CUDA doesn't have
+/// it.
 cudaError_t error_of(hmmError_t error);
 
-/// The result of a call of libhmmrt, which has recorded a failure.
+/// Converts the result of a libhmmrt call, which has recorded any failure.
 cudaError_t forward(hmmError_t error);
 
-/// A failure that libhmmrt does not know of: records it for the thread.
-/// Success leaves the thread's last error as it is.
+/// Records a failure that libhmmrt doesn't know for the thread. On success,
+/// leaves the thread's last error alone.
 cudaError_t record(cudaError_t error);
 
-/// Describes an error of either interface: what both have, has one number.
+/// Describes an error of either interface. Errors that both have share one
+/// number.
 const char* sentence_of(cudaError_t error);
 
-/// Makes @error the thread's last error again, after a failure that is none of
-/// the runtime interface. A sticky error stays.
+/// Makes @error the thread's last error again, after a failure that doesn't
+/// belong to the runtime interface. A sticky error stays.
 void restore_last_error(cudaError_t error);
 
 } // namespace hmmcuda

@@ -24,7 +24,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 }
 
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned int flags) {
-    // for streams that are capturing
+    // only valid for capturing streams
     if (flags == cudaEventRecordExternal) return record(cudaErrorIllegalState);
     if (flags != cudaEventRecordDefault) return record(cudaErrorInvalidValue);
     return cudaEventRecord(event, stream);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The CUDA runtime interface: graphs, which are refused. No stream is capturing.
+// The CUDA runtime interface: graphs, which are not supported. No stream ever captures.
 #include "convert.hpp"
 #include "error.hpp"
 
@@ -25,7 +25,7 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* 
     return forward(code);
 }
 
-// The other values are those of a capture.
+// The other outputs only exist for a capture.
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream,
                                      cudaStreamCaptureStatus* captureStatus_out,
                                      unsigned long long*, cudaGraph_t*, const cudaGraphNode_t**,

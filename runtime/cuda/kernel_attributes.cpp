@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The CUDA runtime interface: attributes of kernels, and of other functions, of
-// which only the address is known.
+// which we only know the address.
 #include "error.hpp"
 #include "model.hpp"
 #include "registry.hpp"

@@ -22,7 +22,7 @@ bool fits(const cudaFuncAttributes& kernel, int block, std::size_t dynamic_bytes
            dynamic_bytes <= model::most_shared_bytes - kernel.sharedSizeBytes;
 }
 
-/// A setting that has no effect: checks the kernel and @value, which is one of
+/// For settings without effect: checks the kernel, and that @value is less than
 /// @count.
 cudaError_t accept(const void* func, int value, int count) {
     cudaFuncAttributes kernel;
@@ -39,8 +39,8 @@ cudaError_t limit_dynamic_memory(const void* func, std::size_t bytes) {
     }
 }
 
-/// The greatest block with whole warps for which suits(block) is true; 0 if
-/// there is none. @most is the only block if it is less than a warp.
+/// The largest block of whole warps that suits(block); 0 if there is none. If
+/// @most is less than a warp, only tries @most.
 template <class Suits>
 int greatest_block(int most, Suits suits) {
     if (most < model::warp_size) return suits(most) ? most : 0;

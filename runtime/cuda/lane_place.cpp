@@ -16,21 +16,21 @@ namespace {
 
 constexpr std::size_t most_lanes = 1024;
 
-/// The lanes that have a place: those up to the first 0, by pthread_self().
+/// The lanes that have a place, by pthread_self(), up to the first 0.
 std::atomic<std::uint64_t> lane_threads[most_lanes];
 
-/// Lanes write their places to memory of this library, so that they can be read after the lane and
-/// its stack have gone. Each has a page, because lanes of several devices write.
+/// Lanes write their places to memory of this library, so that we can read them after the lane and
+/// its stack are gone. Each has its own page, because lanes of several devices write.
 struct alignas(4096) own_page {
     lane_place place;
 };
 own_page place_pages[most_lanes];
 
-/// The place of a lane for which there is none left.
+/// Used by lanes for which there is no place left.
 [[gnu::tls_model("initial-exec")]] thread_local lane_place own;
 [[gnu::tls_model("initial-exec")]] constinit thread_local lane_place* mine = nullptr;
-/// False: this thread has no place with a name. An earlier thread with the same pthread_self() may
-/// have left one.
+/// False if this thread's place certainly has no name. It starts as true, because an earlier thread
+/// with the same pthread_self() may have left one.
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool may_have_name = true;
 
 lane_place* find_place(std::uint64_t thread) {
@@ -110,11 +110,11 @@ void name_failed_thread() {
 
 using namespace hmmcuda;
 
-// hmmcc's passes make calls of these.
+// hmmcc's passes create calls to these.
 extern "C" {
 
-/// A lane begins a block, or goes on with it. @names_threads: each thread has its place before it
-/// runs.
+/// Called when a lane starts or continues a block. @names_threads: each thread sets its place
+/// before it runs.
 lane_place* __hmm_enter_block(const block_run* run, std::uint32_t names_threads) {
     if (mine == nullptr) mine = claim_place();
     mine->run = run;
@@ -124,12 +124,12 @@ lane_place* __hmm_enter_block(const block_run* run, std::uint32_t names_threads)
     return mine;
 }
 
-/// The place of the thread that calls this.
+/// The place of the calling thread.
 const lane_place* __hmm_place() {
     return mine != nullptr ? mine : &own;
 }
 
-/// A function of the file @owner uses its __shared__ variables.
+/// Called by functions of the file @owner that use its __shared__ variables.
 void __hmm_check_shared_owner(const block_run* run, const void* owner) {
     if (run->kernel->shared_owner == owner) return;
     fail_block(*run, "calls a function of another file that has __shared__ variables");

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
-// What the threads of lanes run, as the program sees it after a failure.
+// Tracks which device threads the lanes run, so that the program can name them
+// after a failure.
 #pragma once
 
 namespace hmmcuda {
 
-/// The calling lane does not run a kernel that names its threads. Lanes call this in front of each
-/// block, because a failure leaves the name, and behind it.
+/// The calling lane isn't running a kernel that names its threads. Lanes call this before each
+/// block, because a failure leaves the name behind, and after it.
 void forget_thread() noexcept;
 
-/// If the last failed call of this thread is about a kernel that names its threads, writes a line
-/// with the kernel, the block and the thread that failed to standard error. Once for each failure.
+/// If the last failed call of this thread is about a kernel that names its threads, prints the
+/// kernel, the block and the failed thread to standard error, once per failure.
 void name_failed_thread();
 
 } // namespace hmmcuda

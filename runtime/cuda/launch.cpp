@@ -47,7 +47,7 @@ cudaError_t check_sizes(const dim3& grid, const dim3& block) {
     if (exceeds(block, model::block_size) || exceeds(grid, model::grid_size) ||
         block.x * block.y * block.z > most_threads)
         return cudaErrorInvalidValue;
-    // Device code computes numbers of threads with 31 bits.
+    // Device code computes thread numbers with 31 bits.
     if (std::uint64_t(grid.x) * block.x > INT_MAX) return cudaErrorNotSupported;
     return cudaSuccess;
 }
@@ -60,7 +60,8 @@ cudaError_t check_arguments(const kernel_code& kernel, void** arguments) {
     return cudaSuccess;
 }
 
-/// All blocks of a cooperative launch run at the same time: a lane has one of them.
+/// As in CUDA, a cooperative launch can't have more blocks than can run at the same time: one per
+/// lane.
 cudaError_t check_lanes(std::uint64_t blocks) {
     int lanes = 0;
     const hmmError_t code = lanes_of_current_device(lanes);
@@ -69,7 +70,7 @@ cudaError_t check_lanes(std::uint64_t blocks) {
                                                       : cudaSuccess;
 }
 
-/// The launch_data with the kernel's arguments behind it.
+/// The launch_data, followed by the kernel's arguments.
 class packed_launch {
   public:
     packed_launch(const launch_data& launch, void** arguments)
@@ -124,7 +125,8 @@ cudaError_t launch(bool cooperative, const void* function, const dim3& grid, con
                                     packed.size(), 0, reinterpret_cast<hmmStream_t>(stream)));
 }
 
-/// What stands between <<< and >>>, until the kernel's arguments are evaluated.
+/// The values between <<< and >>>, stored until the kernel's arguments are
+/// evaluated.
 struct call_configuration {
     dim3 grid;
     dim3 block;
@@ -132,7 +134,7 @@ struct call_configuration {
     void* stream;
 };
 
-/// Arguments of a launch can contain launches.
+/// Arguments of a launch may contain other launches.
 constexpr std::size_t most_nested = 8;
 constinit thread_local std::size_t nested = 0;
 thread_local std::array<call_configuration, most_nested> configurations;
@@ -163,7 +165,8 @@ cudaError_t cudaLaunchCooperativeKernel(const void* func, dim3 gridDim, dim3 blo
 // The names are clang's.
 extern "C" {
 
-/// Returns 0: the kernel is to be called. An argument that threw an exception has left the oldest.
+/// Returns 0: the kernel should be called. If all are in use, drops the oldest, whose arguments
+/// must have thrown an exception.
 unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, void* stream) {
     if (nested == most_nested) {
         std::move(configurations.begin() + 1, configurations.end(), configurations.begin());

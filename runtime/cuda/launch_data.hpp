@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A launch, as the lanes have it that run its blocks.
+// A launch, as seen by the lanes that run its blocks.
 #pragma once
 
 #include "block_memory.hpp"
@@ -18,13 +18,14 @@ constexpr std::size_t rounded(std::size_t bytes) {
     return (bytes + memory_alignment - 1) / memory_alignment * memory_alignment;
 }
 
-/// The copy of a launch's arguments that lanes read: this, and then the kernel's.
+/// What lanes read instead of the launch's arguments: this struct, followed by a copy of the
+/// kernel's arguments.
 struct alignas(alignof(std::max_align_t)) launch_data {
     const kernel_code* kernel;
-    block_memory* memory; ///< NULL: the kernel needs none
+    block_memory* memory; ///< NULL if the kernel needs none
     dim3 block;
     std::uint32_t dynamic_shared;
-    // of a cooperative launch; lanes write them
+    // for a cooperative launch; written by lanes
     grid_run* grid = nullptr;
     std::uint32_t grid_is_made = 0;
 
@@ -38,12 +39,12 @@ struct alignas(alignof(std::max_align_t)) launch_data {
 
     // the functions below are for lanes
 
-    /// Ends the launch if there is no area.
+    /// Ends the launch if no area is free.
     std::byte* take_area() const;
-    /// Makes a block in area_bytes() of memory.
+    /// Creates a block in area_bytes() of memory.
     block_run& make_block(std::byte* area, const hmmThreadIndex& index) const;
     void set_place(block_run& run, const hmmThreadIndex& index) const;
-    /// Runs a block to its next barrier of the grid, or to its end.
+    /// Runs a block to its next grid barrier, or to its end.
     void run_to_barrier(block_run& run) const;
     /// Runs a block that is not part of a cooperative launch.
     void run_to_end(block_run& run) const;

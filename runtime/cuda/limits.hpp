@@ -11,16 +11,16 @@ inline bool is_limit(cudaLimit limit) {
     return limit >= cudaLimitStackSize && limit <= cudaLimitPersistingL2CacheSize;
 }
 
-/// CUDA 13 has limits up to this number. It says of those that a device lacks that they are not
-/// supported, and of other numbers that they are invalid.
+/// CUDA 13 defines limits up to this number. It reports those that a device lacks as unsupported,
+/// and other numbers as invalid.
 inline constexpr int last_known_limit = 9;
 
 inline bool is_known_limit(cudaLimit limit) {
     return limit >= cudaLimitStackSize && static_cast<int>(limit) <= last_known_limit;
 }
 
-/// What device code prints goes to the program's output at once: the buffer
-/// for it has no limit.
+/// Output of device code goes to the program's output immediately, so its
+/// buffer has no limit.
 inline hmmLimit limit_of(cudaLimit limit) {
     return limit == cudaLimitPrintfFifoSize ? hmmLimitMallocHeapSize : static_cast<hmmLimit>(limit);
 }

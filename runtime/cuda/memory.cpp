@@ -8,7 +8,7 @@
 namespace hmmcuda {
 namespace {
 
-/// hmmMemcpy3D() or hmmMemcpy3DAsync(), with the parameters converted.
+/// Calls hmmMemcpy3D() or hmmMemcpy3DAsync() with converted parameters.
 template <class Copy>
 cudaError_t copy_box(const cudaMemcpy3DParms* from, Copy copy) {
     if (from == nullptr) return forward(copy(nullptr));
@@ -24,7 +24,8 @@ cudaError_t copy_box(const cudaMemcpy3DParms* from, Copy copy) {
     return forward(copy(&params));
 }
 
-/// The result of a fill, in which CUDA has no error of its own for a pitch.
+/// Converts the result of a fill, for which CUDA has no specific error for an
+/// invalid pitch.
 cudaError_t result_of_fill(hmmError_t error) {
     const cudaError_t result = forward(error);
     return result == cudaErrorInvalidPitchValue ? record(cudaErrorInvalidValue) : result;
@@ -48,7 +49,7 @@ cudaError_t cudaFree(void* devPtr) {
 cudaError_t cudaMallocManaged(void** devPtr, size_t size, unsigned int flags) {
     const bool valid =
         devPtr != nullptr && (flags == cudaMemAttachGlobal || flags == cudaMemAttachHost);
-    // CUDA's driver interface refuses 0 bytes, as libhmmrt does, and this one does not
+    // unlike CUDA's driver interface and libhmmrt, this interface accepts 0 bytes
     if (size != 0 || !valid) return forward(hmmMallocManaged(devPtr, size, flags));
     *devPtr = nullptr;
     return cudaSuccess;
@@ -96,7 +97,7 @@ cudaError_t cudaMalloc3D(cudaPitchedPtr* pitchedDevPtr, cudaExtent extent) {
 }
 
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
-    std::size_t not_wanted = 0; // CUDA takes NULL for both
+    std::size_t not_wanted = 0; // CUDA accepts NULL for both
     return forward(hmmMemGetInfo(free != nullptr ? free : &not_wanted,
                                  total != nullptr ? total : &not_wanted));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What kernels in CUDA find on a device, beyond what libhmmrt says of it.
+// The device model that CUDA kernels see, beyond what libhmmrt reports.
 #pragma once
 
 #include <climits>
@@ -17,7 +17,7 @@ inline constexpr int block_size[3] = {1024, 1024, 64};
 inline constexpr int grid_size[3] = {INT_MAX, 65535, 65535};
 inline constexpr int registers = 65536;
 inline constexpr std::size_t constant_bytes = std::size_t{64} << 10;
-/// Shared memory of a block: without and with cudaFuncSetAttribute().
+/// Shared memory of a block, without and with cudaFuncSetAttribute().
 inline constexpr std::size_t shared_bytes = std::size_t{48} << 10;
 inline constexpr std::size_t most_shared_bytes = std::size_t{227} << 10;
 

@@ -17,19 +17,19 @@ hmmMemPoolProps props_of(const cudaMemPoolProps& from) {
     props.handleTypes = static_cast<hmmMemAllocationHandleType>(from.handleTypes);
     props.location = location_of(from.location);
     props.maxSize = from.maxSize;
-    // libhmmrt refuses what is not 0
+    // libhmmrt rejects values other than 0
     static_assert(sizeof(props.reserved) >= sizeof(from.reserved));
     std::copy(std::begin(from.reserved), std::end(from.reserved), props.reserved);
     return props;
 }
 
-/// Fails if @pool does not exist.
+/// Fails if @pool doesn't exist.
 hmmError_t check_pool(cudaMemPool_t pool) {
     uint64_t bytes = 0;
     return hmmMemPoolGetAttribute(pool_of(pool), hmmMemPoolAttrReservedMemCurrent, &bytes);
 }
 
-/// Each device accesses the memory of all pools, and this cannot be changed.
+/// All devices can access the memory of all pools, and this can't be changed.
 cudaError_t check_access(const cudaMemAccessDesc& wanted) {
     if (wanted.location.type != cudaMemLocationTypeDevice) return record(cudaErrorInvalidValue);
     int lanes = 0;
@@ -70,7 +70,7 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t* memPool, const cudaMemPoolProps* po
     const hmmMemPoolProps props = props_of(*poolProps);
     const cudaError_t error = forward(give<hmmMemPool_t>(
         memPool, [&](hmmMemPool_t* made) { return hmmMemPoolCreate(made, &props); }));
-    // to CUDA a device in a description is a value
+    // CUDA treats an invalid device in a struct as an invalid value
     return error == cudaErrorInvalidDevice ? record(cudaErrorInvalidValue) : error;
 }
 

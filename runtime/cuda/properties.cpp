@@ -21,8 +21,8 @@ struct attribute_value {
     int value;
 };
 
-/// What libhmmrt has another value for, because its kernels have no warps and
-/// no shared memory, or no value.
+/// Attributes for which libhmmrt has no value, or a different one because its
+/// kernels have neither warps nor shared memory.
 constexpr attribute_value own_attributes[] = {
     {cudaDevAttrMaxThreadsPerBlock, model::threads_per_block},
     {cudaDevAttrMaxBlockDimX, model::block_size[0]},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Properties of devices as kernels in CUDA see them.
+// Device properties as CUDA kernels see them.
 #pragma once
 
 #include "cuda/driver_types.h"
@@ -9,10 +9,10 @@
 
 namespace hmmcuda {
 
-/// Attributes that are not those of libhmmrt.
+/// Attributes that differ from libhmmrt's.
 std::optional<int> own_attribute(cudaDeviceAttr attribute);
 
-/// hmmDeviceGetAttribute(), with the attributes that are not libhmmrt's.
+/// hmmDeviceGetAttribute(), except for the attributes that differ.
 hmmError_t attribute_of(int* value, cudaDeviceAttr attribute, int device);
 
 CUuuid uuid_of(const hmmDeviceProp& prop);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The CUDA runtime interface: memory and events of other processes, which are refused.
+// The CUDA runtime interface: memory and events of other processes, which are not supported.
 #include "error.hpp"
 
 #include "cuda/cuda_runtime_api.h"

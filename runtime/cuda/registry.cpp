@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Clang makes each object file of hmmcc call these functions before main().
+ * Clang makes each object file from hmmcc call these functions before main().
  *
- * The program's variable is that of device code, as there is one address space.
- * libhmmrt gets to know it for what copies and attributes tell of its address.
+ * Since there is a single address space, device code uses the program's
+ * variable itself. We register it with libhmmrt, so that copies and attributes
+ * treat its address correctly.
  */
 #include "registry.hpp"
 
@@ -21,7 +22,8 @@ namespace {
 
 class kernel_registry {
   public:
-    /// Never destroyed: destructors of the program launch kernels, too.
+    /// Never destroyed, because the program's destructors may launch kernels
+    /// too.
     static kernel_registry& get() {
         static auto* const instance = new kernel_registry;
         return *instance;
@@ -57,7 +59,7 @@ class kernel_registry {
 struct binary_wrapper {
     std::int32_t magic;
     std::int32_t version;
-    const char* data; ///< from hmmcc: the processor that the device code is for
+    const char* data; ///< from hmmcc: the target processor of the device code
 };
 
 } // namespace
@@ -95,8 +97,8 @@ void __cudaRegisterFunction(void**, const char* function, char* code, const char
                                         reinterpret_cast<const hmmcuda::kernel_code*>(code));
 }
 
-/// The last argument is hmmcc's. Without memory for its entry a variable is one of the host. One
-/// without bytes has no address of its own.
+/// The last argument is hmmcc's. If there is no memory for its entry, a variable counts as a host
+/// variable. One without bytes has no address of its own.
 void __cudaRegisterVar(void**, char* variable, char*, const char*, int, std::size_t bytes, int,
                        int managed) {
     if (bytes != 0) static_cast<void>(hmmRegisterVariable(variable, bytes, managed));

@@ -8,11 +8,11 @@
 
 namespace hmmcuda {
 
-/// The code of a kernel, by the address that the program has of it; NULL if there is none.
+/// The code of the kernel with this address in the program, or NULL.
 const kernel_code* find_kernel(const void* function);
 
-/// The most dynamic shared memory that a launch of this kernel can have. A kernel starts with what
-/// is left of model::shared_bytes.
+/// The maximum dynamic shared memory of a launch of this kernel. Initially, this is what is left of
+/// model::shared_bytes.
 std::size_t dynamic_limit(const kernel_code& kernel);
 /// Throws std::bad_alloc.
 void set_dynamic_limit(const kernel_code& kernel, std::size_t bytes);

@@ -46,7 +46,7 @@ const char* missing_feature(std::string_view architecture) {
 }
 
 void require_processor(const char* architecture) {
-    __builtin_cpu_init(); // this runs before constructors
+    __builtin_cpu_init(); // needed because this runs before constructors
     const char* const missing = missing_feature(architecture);
     if (missing == nullptr) return;
     std::fprintf(stderr,

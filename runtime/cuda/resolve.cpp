@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Decides which threads go on when those of a group are at different cuts.
+ * Decides which threads continue when those of a group are at different cuts.
  *
- * A thread at an operation of a warp waits for those threads of its mask that
- * have not ended. At a barrier of the block all threads of the block wait that
- * have not ended. Threads that wait for others that never come end the launch.
+ * A thread at a warp operation waits for the threads of its mask that have not
+ * ended. At a block barrier, all threads of the block that have not ended wait
+ * for each other. Threads that wait for others that never arrive end the
+ * launch.
  */
 #include "block_place.hpp"
 #include "device_code.hpp"
@@ -50,7 +51,8 @@ std::uint32_t state_of(const block_run& run, std::uint32_t thread) {
     return run.thread_states[thread] & state_mask;
 }
 
-/// Threads of the block that will not come; ends the launch.
+/// Reports threads that wait for each other at different places, and ends the
+/// launch.
 [[noreturn]] void report_apart(const block_run& run, std::uint32_t first, std::uint32_t second) {
     const cut& here = run.kernel->cuts[state_of(run, first)];
     const cut& there = run.kernel->cuts[state_of(run, second)];
@@ -60,7 +62,7 @@ std::uint32_t state_of(const block_run& run, std::uint32_t thread) {
         thread_of(run, second).c_str(), name_of(there.kind), there.file, there.line);
 }
 
-/// Threads of a warp, as bits by lane.
+/// Threads of a warp. Sets of them are masks of lanes.
 struct warp {
     block_run& run;
     std::uint32_t first;
@@ -75,7 +77,8 @@ struct warp {
     std::uint32_t all() const {
         return last - first >= warp_size ? ~0u : (1u << (last - first)) - 1;
     }
-    /// Of the lanes at this state, those with no lane of their mask elsewhere.
+    /// Returns the lanes at this state that have no lane of their mask
+    /// elsewhere.
     std::uint32_t complete(std::uint32_t state) const {
         const std::uint32_t here = lanes_at(state);
         const std::uint32_t elsewhere = all() & ~here & ~lanes_at(state_end);
@@ -90,8 +93,8 @@ struct warp {
             if ((lanes >> (thread - first) & 1) != 0)
                 run.thread_states[thread] = state | state_ready;
     }
-    /// Releases lanes at one operation; false if none can go on. The mask of __activemask is all
-    /// lanes that come to it before the others have to wait.
+    /// Releases lanes at one operation; false if none can continue. The mask of __activemask()
+    /// consists of all lanes that reach it before the others have to wait.
     bool release_any() const {
         for (const bool active : {false, true})
             for (std::uint32_t state = state_start + 1; state < run.kernel->states; state++) {
@@ -106,7 +109,7 @@ struct warp {
     }
 };
 
-/// Threads that do not wait go on; false if there are none.
+/// Lets threads continue that don't wait; false if there are none.
 bool release_paced(block_run& run, std::uint32_t first, std::uint32_t last) {
     std::uint32_t found = state_end;
     for (std::uint32_t thread = first; thread < last; thread++) {
@@ -118,7 +121,7 @@ bool release_paced(block_run& run, std::uint32_t first, std::uint32_t last) {
     return found != state_end;
 }
 
-/// A state with threads that are ready, as __hmm_resolve_group() returns it; 0 if there is none.
+/// Finds a state with ready threads, and returns it like __hmm_resolve_group(); 0 if there is none.
 std::uint32_t find_ready(const block_run& run, std::uint32_t first, std::uint32_t last) {
     std::uint32_t found = 0;
     bool together = true;
@@ -136,11 +139,11 @@ std::uint32_t find_ready(const block_run& run, std::uint32_t first, std::uint32_
 
 using namespace hmmcuda;
 
-// hmmcc's passes make calls of these.
+// hmmcc's passes create calls to these.
 extern "C" {
 
-/// Finds threads of a group that go on: returns their state with state_ready or state_together,
-/// else that of the group, which waits or has ended.
+/// Finds threads of a group that can continue. Returns their state with state_ready or
+/// state_together, or else the state of the group, which waits or has ended.
 std::uint32_t __hmm_resolve_group(block_run* run, std::uint32_t first, std::uint32_t last) {
     std::uint32_t found = find_ready(*run, first, last);
     if (found == 0) {
@@ -154,10 +157,10 @@ std::uint32_t __hmm_resolve_group(block_run* run, std::uint32_t first, std::uint
     return state_end;
 }
 
-/// All groups wait or have ended, and not all at the same place: makes those threads ready that
-/// wait at a barrier of the block or the grid. Returns their state.
+/// Called when all groups wait or have ended, but not all at the same place. Marks threads that
+/// wait at a block or grid barrier as ready, and returns their state.
 std::uint32_t __hmm_resolve_block(block_run* run, std::uint32_t group_size) {
-    std::uint32_t waits = run->threads; // the first thread that waits
+    std::uint32_t waits = run->threads; // the first waiting thread
     for (std::uint32_t thread = 0; thread < run->threads; thread++) {
         const std::uint32_t group = run->group_states[thread / group_size];
         if (group != state_mixed) run->thread_states[thread] = group;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Operations with the processor's own rounding, for __dadd_ru() and its relatives.
- * Volatile variables keep each operation between the changes of the register.
+ * Operations that use the processor's rounding modes, for __dadd_ru() and similar functions.
+ * Volatile variables keep each operation between the writes to the register.
  */
 #include <cmath>
 
@@ -9,7 +9,7 @@
 
 namespace {
 
-/// Sets the rounding, and lets numbers be subnormal.
+/// Sets the rounding mode, and enables subnormal numbers.
 class rounding {
   public:
     explicit rounding(int mode) : before_(_mm_getcsr()) {

@@ -48,14 +48,14 @@ cudaError_t cudaStreamGetDevice(cudaStream_t hStream, int* device) {
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags) {
-    // for streams that are capturing
+    // only valid for capturing streams
     if (flags == cudaEventWaitExternal) return record(cudaErrorIllegalState);
     return forward(hmmStreamWaitEvent(stream_of(stream), event_of(event), flags));
 }
 
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback,
                                   void* userData, unsigned int flags) {
-    // libhmmrt does not know of a failed allocation of this library
+    // libhmmrt doesn't know about failed allocations of this library
     return record(
         forward(add_callback<cudaStreamCallback_t, error_of>(stream, callback, userData, flags)));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The CUDA runtime interface: variables of device code. Such a variable is one
-// of the program, and its address is the same on each device.
+// The CUDA runtime interface: variables of device code. Such a variable is a
+// variable of the program, with the same address on all devices.
 #include "convert.hpp"
 #include "error.hpp"
 
@@ -9,7 +9,7 @@
 namespace hmmcuda {
 namespace {
 
-/// A copy to or from a variable, which counts as memory of the device: @other
+/// Checks a copy to or from a variable, which counts as device memory. @other
 /// is the kind of a copy between it and the host.
 cudaError_t check_symbol(const void* symbol, cudaMemcpyKind kind, cudaMemcpyKind other) {
     if (symbol == nullptr) return record(cudaErrorInvalidSymbol);

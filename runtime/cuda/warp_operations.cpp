@@ -22,7 +22,8 @@ std::uint64_t match(const block_run& run, std::uint32_t lanes, std::uint64_t val
     return found;
 }
 
-/// Threads take values of each other from here. Others may still wait with what they gave.
+/// Threads load each other's values from here, while others may still be waiting with the values
+/// they stored.
 template <class T>
 void exchange(block_run& run, std::uint32_t lane) {
     constexpr std::size_t part = sizeof(T) == sizeof(std::uint32_t) ? to_narrow : 0;
@@ -67,7 +68,7 @@ void operate(block_run& run, cut_kind kind, std::uint32_t lanes) noexcept {
 using hmmcuda::block_run;
 using hmmcuda::cut_kind;
 
-// hmmcc's passes make calls of these where all threads of a warp are at the operation.
+// hmmcc's passes create calls to these where all threads of a warp are at the operation.
 extern "C" {
 
 void __hmm_together_ballot(block_run* run, std::uint32_t threads) {

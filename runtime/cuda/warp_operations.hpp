@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What threads of a warp do together.
+// Operations that threads of a warp do together.
 #pragma once
 
 #include "device_code.hpp"
 
 namespace hmmcuda {
 
-/// Gives each lane of @lanes what the operation has for it.
+/// Stores the operation's result for each lane of @lanes.
 void operate(block_run& run, cut_kind kind, std::uint32_t lanes) noexcept;
 
 } // namespace hmmcuda
