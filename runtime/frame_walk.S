@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hmmrt_walk_from(rdi state, rsi collect, rdx argument): calls collect(argument)
- * from a frame that seems to be called by the code of @state. The frame information
- * says that this function interrupted that code, as a signal does, and that the
- * registers are in @state, which RBX has: an unwinder continues there.
+ * hmmrt_walk_from(rdi state, rsi collect, rdx argument): calls collect(argument) from a frame that
+ * seems to be called by the code of @state. The frame information declares that this function
+ * interrupted that code, as a signal does, and that the registers are in @state, which RBX points
+ * to. An unwinder continues there.
  */
 	.text
 	.globl	hmmrt_walk_from

@@ -4,7 +4,7 @@
  *
  * Stage 1 runs at the address that the kernel chose. It drops privileges,
  * builds the slot and copies the image there. Stage 2 runs in the slot. It
- * replaces every other mapping of this process, including stage 1, by the
+ * replaces all other mappings of this process, including stage 1, with the
  * device's mirror. The kernel makes the process undumpable at exec, see
  * sys/spawn.cpp.
  */
@@ -87,7 +87,7 @@ void build_slot(control& early) {
           map(slot + slot_control_offset, control_size, PROT_READ | PROT_WRITE,
               MAP_SHARED | MAP_FIXED, agent_control_fd, 0));
 
-    // both mappings exist; no more are needed
+    // both mappings exist, and we need no more
     raw_syscall(SYS_close, agent_control_fd);
 
     for (std::uint32_t i = 0; i < early.lane_count; i++) {
@@ -112,8 +112,8 @@ void copy_image(control& early) {
 
 // ---- stage 2
 
-/// Permission for large register state (AMX) must be requested before threads
-/// exist.
+/// Permission for large register state (AMX) must be requested before we create
+/// threads.
 void request_xfeatures(const control& ctl) {
     constexpr std::uint64_t request_permission = 0x1023, first = 17, last = 18;
     for (std::uint64_t feature = first; feature <= last; feature++)
@@ -129,22 +129,21 @@ void attach(control& ctl) {
           raw_syscall(SYS_ioctl, agent_gpu_fd, HMMRT_GPU_IOC_ATTACH, address_of(&request)));
 }
 
-/// Moves a mapping made by the kernel. The kernel allows to move it only as a
-/// whole.
+/// Moves a mapping made by the kernel, which only allows moving it as a whole.
 void move_special(control& ctl, std::uint64_t from, std::uint64_t to, std::uint64_t length) {
     check(ctl, boot_step::move_vdso,
           raw_syscall(SYS_mremap, from, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, to));
 }
 
-/// Address in the slot that holds special mapping @index while the mirror is
-/// set up.
+/// Address in the slot where we keep special mapping @index while setting up
+/// the mirror.
 std::uint64_t parking_address(const control& ctl, std::uint32_t index) {
     const special_map& first = ctl.special[0];
     return ctl.slot + slot_vdso_offset + (ctl.special[index].begin - first.begin);
 }
 
-/// The same kernel mapped the vdso of the application, so its parts are in the
-/// same order there.
+/// The same kernel mapped the application's vdso, so its parts have the same
+/// order there.
 void park_vdso(const boot_context& boot) {
     control& ctl = *boot.ctl;
     if (boot.own_vdso == 0 && ctl.special_count > 0) fail(ctl, boot_step::move_vdso, -ENOENT);
@@ -234,8 +233,8 @@ void start_lanes(control& ctl) {
     }
 }
 
-/// Installs the seccomp filter for all lanes at once. From here on the agent is
-/// restricted to the calls in seccomp.h.
+/// Installs the seccomp filter for all lanes at once. From here on, the agent
+/// is limited to the calls in seccomp.h.
 void confine(control& ctl, std::int32_t pid) {
     sock_filter filter[seccomp_filter_length];
     build_seccomp_filter(filter, pid);
@@ -285,8 +284,7 @@ extern "C" [[noreturn]] void boot_from_exec(const std::uint64_t* stack) {
     build_slot(early);
     copy_image(early);
 
-    // Continue in the copy of the image: call the same function there, with a
-    // context that stays mapped.
+    // Continue in the copy of the image, with a context that stays mapped.
     const std::uint64_t area = lane_area(early, 0);
     auto* boot = reinterpret_cast<boot_context*>(area + page_size);
     boot->ctl = reinterpret_cast<control*>(early.slot + slot_control_offset);

@@ -33,14 +33,14 @@ struct call_verdict {
     std::int64_t value;
 };
 
-// Numbers and constants that older headers do not define.
+// Numbers and constants that older headers lack.
 inline constexpr std::uint64_t call_landlock_restrict_self = 446;
 inline constexpr std::uint64_t call_lsm_set_self_attr = 460;
 inline constexpr std::uint64_t call_x32_bit = 0x40000000;
 inline constexpr std::uint64_t io_uring_enter_ext_arg = 1u << 3;
 
-/// arch_prctl: operations that only read are forwarded. They return the values
-/// of the parked thread.
+/// arch_prctl: forward operations that only read. They return values of the
+/// parked thread.
 constexpr bool arch_prctl_reads(std::uint64_t option) {
     constexpr std::uint64_t get_fs = 0x1003, get_gs = 0x1004, get_cpuid = 0x1011;
     constexpr std::uint64_t get_xcomp_supported = 0x1021, get_xcomp_permitted = 0x1022;
@@ -88,7 +88,7 @@ constexpr bool makes_no_sense(std::uint64_t number) {
     case SYS_restart_syscall:
     case SYS_modify_ldt:
     case SYS_userfaultfd:
-    // The parked thread blocks all signals, so these would never return.
+    // These would never return, because the parked thread blocks all signals.
     case SYS_pause:
     case SYS_rt_sigsuspend:
     case SYS_rt_sigtimedwait:
@@ -108,8 +108,8 @@ constexpr bool keyctl_changes_the_thread(std::uint64_t operation) {
            operation == assume_authority;
 }
 
-/// In the kernel, credentials belong to a thread. The functions of libc change
-/// them in every thread with an internal signal: see begins_change_of_all().
+/// In the kernel, credentials belong to a thread. libc's functions change them
+/// in every thread, using an internal signal: see begins_change_of_all().
 constexpr bool changes_credentials(std::uint64_t number, std::uint64_t first) {
     switch (number) {
     case SYS_setuid:
@@ -161,8 +161,7 @@ constexpr bool changes_policy(std::uint64_t number, const std::uint64_t (&args)[
     }
 }
 
-/// Calls that would change the parked thread, although device code means the
-/// lane.
+/// Calls that would change the parked thread instead of the lane.
 constexpr bool changes_the_thread(std::uint64_t number, std::uint64_t first) {
     switch (number) {
     case SYS_seccomp:
@@ -183,7 +182,7 @@ constexpr bool changes_the_thread(std::uint64_t number, std::uint64_t first) {
     }
 }
 
-/// Index of the argument that is a signal mask, -1 if the call has none.
+/// Index of the argument that is a signal mask, or -1.
 constexpr int mask_argument(std::uint64_t number) {
     switch (number) {
     case SYS_ppoll:
@@ -199,17 +198,17 @@ constexpr int mask_argument(std::uint64_t number) {
     }
 }
 
-/// True for the first call of setuid() and related functions in libc. They
-/// signal every other thread before they make the call themselves, and no
-/// thread may change if this one does not.
+/// True for the first system call of libc's setuid() and related functions.
+/// They signal every other thread before they make the call themselves. If this
+/// thread can't change, no thread may change.
 constexpr bool begins_change_of_all(std::uint64_t number, const std::uint64_t (&args)[6]) {
     constexpr std::uint64_t libc_change_signal = 33;
     return (number == SYS_tgkill && args[2] == libc_change_signal) ||
            (number == SYS_tkill && args[1] == libc_change_signal);
 }
 
-/// May change @args: removes signal masks, because the parked thread must keep
-/// its own mask. @own_thread is the id of the parked thread.
+/// May modify @args: removes signal masks, because the parked thread must keep
+/// its own. @own_thread is the id of the parked thread.
 inline call_verdict decide_call(std::uint64_t number, std::uint64_t (&args)[6],
                                 std::int32_t own_thread) {
     if (makes_no_sense(number)) return {call_action::answer, -ENOSYS};
@@ -219,8 +218,8 @@ inline call_verdict decide_call(std::uint64_t number, std::uint64_t (&args)[6],
     switch (number) {
     case SYS_setfsuid:
     case SYS_setfsgid:
-        // These calls return the previous id even if they change nothing. An
-        // invalid id makes them change nothing.
+        // These calls always return the previous id. An invalid id keeps them
+        // from changing it.
         args[0] = ~std::uint64_t{0};
         break;
     case SYS_exit:
@@ -236,8 +235,8 @@ inline call_verdict decide_call(std::uint64_t number, std::uint64_t (&args)[6],
     case SYS_rt_sigprocmask:
         return {call_action::signal_mask, 0};
     case SYS_io_uring_enter:
-        // An extended argument holds the mask in memory, where it cannot be
-        // removed.
+        // An extended argument has the mask in memory, where we can't remove
+        // it.
         if ((args[3] & io_uring_enter_ext_arg) != 0) return {call_action::answer, -ENOSYS};
         break;
     default:
@@ -250,7 +249,7 @@ inline call_verdict decide_call(std::uint64_t number, std::uint64_t (&args)[6],
 /// Signals 1..64 as bit 0..63. SIGKILL and SIGSTOP cannot be blocked.
 inline constexpr std::uint64_t unblockable_signals = std::uint64_t{1} << 8 | std::uint64_t{1} << 18;
 
-/// rt_sigprocmask() on a virtual mask that has no effect; returns 0 or -EINVAL.
+/// rt_sigprocmask() on a virtual mask without effect. Returns 0 or -EINVAL.
 constexpr std::int64_t change_signal_mask(std::uint64_t& mask, std::uint64_t how,
                                           std::uint64_t set) {
     switch (how) {

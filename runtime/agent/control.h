@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The layout of a slot of addresses, and the control block. The runtime and its
-// agents share both.
+// The layouts of the slot (an address range) and the control block, which the
+// runtime and its agents share.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@ inline constexpr std::uint64_t page_size = 4096;
 inline constexpr std::uint64_t slot_size = 32u << 20;
 inline constexpr std::uint64_t slot_image_offset = 0;
 inline constexpr std::uint64_t slot_image_size = 256u << 10;
-// used while the vdso is moved
+// used while moving the vdso
 inline constexpr std::uint64_t slot_vdso_offset = 512u << 10;
 inline constexpr std::uint64_t slot_lanes_offset = 1u << 20;
 inline constexpr std::uint64_t slot_control_offset = 24u << 20;
@@ -31,11 +31,11 @@ inline constexpr std::uint64_t user_space_end = 0x7ffffffff000;
 inline constexpr std::uint32_t control_magic = 0x686d6d72;
 inline constexpr std::uint32_t control_version = 5;
 
-// File descriptors of the agent. It has no others.
-inline constexpr int agent_control_fd = 3; // closed once the block is mapped
+// The only file descriptors of the agent.
+inline constexpr int agent_control_fd = 3; // closed once the control block is mapped
 inline constexpr int agent_gpu_fd = 4;
 
-/// Signal between threads of the agent: stop running device code.
+/// Signal between threads of the agent, to stop running device code.
 inline constexpr int agent_stop_signal = 40;
 
 using futex_word = std::atomic<std::uint32_t>;
@@ -88,20 +88,20 @@ static_assert(apart_high.first + apart_high.count == queue_count);
 
 enum class entry_kind : std::uint32_t {
     range = 0,
-    serial, ///< a range that one lane at a time works on
+    serial, ///< a range that only one lane at a time works on
     prefetch,
     advice,
     discard,
-    marker, ///< no operation; occupies a position in the queue
+    marker, ///< no-op that occupies a position in the queue
     stamp,  ///< a marker that records the time
     gate,   ///< a marker that completes when the application opens it
 };
 
-/// Addresses of functions have 47 bits. Both control registers have 16.
+/// Function addresses have 47 bits, and both control registers have 16.
 struct range_work {
     std::uint64_t function : 48; ///< void (*)(void *closure, u64 begin, u64 end)
     std::uint64_t mxcsr : 16;
-    std::uint64_t named : 48; ///< the function that messages name
+    std::uint64_t named : 48; ///< the function to name in messages
     std::uint64_t x87_control : 16;
     std::uint64_t closure;
     std::uint64_t items;
@@ -132,8 +132,8 @@ struct discard_work {
 struct alignas(128) ring_entry {
     /// read before the entry is owned, see ring_ready()
     std::atomic<entry_kind> kind;
-    /// of `piece_items` items each; the last may be shorter. Read by lanes that
-    /// do not own the entry, see ring_finish()
+    /// of `piece_items` items each; the last may be shorter. Also read by lanes
+    /// that don't own the entry, see ring_finish()
     std::atomic<std::uint32_t> pieces;
     union {
         range_work range;
@@ -157,10 +157,10 @@ struct alignas(128) work_queue {
     std::atomic<std::uint32_t> submitted; ///< entries published
     /// position after the last opened gate
     std::atomic<std::uint32_t> opened;
-    /// entries completed; the application waits for this word
+    /// entries completed; the application waits on this word
     alignas(64) futex_word completed;
     std::atomic<std::uint32_t> waiters;
-    /// lowest position that a waiter waits for
+    /// lowest position that any waiter waits for
     std::atomic<std::uint32_t> wake_at;
     ring_entry entries[ring_entries];
 };
@@ -170,7 +170,7 @@ enum class call_state : std::uint32_t {
     requested, ///< set by the lane
     running,   ///< the parked thread executes the call
     done,
-    quit, ///< set by the application: the parked thread must exit
+    quit, ///< set by the application; the parked thread must exit
 };
 
 enum class call_kind : std::uint32_t {
@@ -188,8 +188,8 @@ inline constexpr std::int64_t call_end_by_exception = 0x3fff0001;
 /// Not an errno: the call ends the launch (call_kind::signal_call).
 inline constexpr std::int64_t call_ends_launch = -10000;
 
-/// State that a lane borrows from its parked thread, and the calls that it
-/// makes through it.
+/// What a lane borrows from its parked thread, and the calls that it makes
+/// through it.
 struct alignas(256) lane_control {
     std::uint64_t fs_base;
     std::uint64_t stack_low; ///< lowest usable byte
@@ -197,10 +197,10 @@ struct alignas(256) lane_control {
     std::uint64_t stack_bytes;
     std::int32_t app_tid;
     futex_word agent_tid; ///< 0 until the lane has started
-    /// 1 while the lane is inside device code or a call made by it.
+    /// 1 while the lane is in device code or in a call that device code made.
     std::atomic<std::uint32_t> running;
     std::uint32_t padding;
-    /// The function that the lane runs while `running`, for messages.
+    /// The function to name in messages while the lane is `running`.
     std::atomic<std::uint64_t> function;
     std::atomic<std::uint64_t> started; ///< time stamp counter
     std::atomic<std::uint64_t> first_item;
@@ -217,8 +217,8 @@ static_assert(sizeof(lane_control) == 512);
 
 enum class fault_cause : std::uint32_t {
     signal = 1,    ///< an instruction raised an exception
-    system_call,   ///< refused system call `system_call`
-    raised_signal, ///< the kernel called abort(), raise() or kill()
+    system_call,   ///< refused the system call `system_call`
+    raised_signal, ///< device code called abort(), raise() or kill()
     foreign_call,  ///< int 0x80 or an x32 system call number
     exception,     ///< a C++ exception left the kernel
     time_limit,    ///< the launch took longer than the program allows
@@ -229,20 +229,20 @@ enum class sticky_state : std::uint32_t {
     none = 0,
     recording, ///< one lane writes control::fault
     walking,   ///< the lane adds the frames of its stack to control::fault
-    ending,    ///< lanes start no new work but may complete their current piece
-    stopping,  ///< lanes that still run are interrupted
+    ending,    ///< lanes start no new work, but may complete their current piece
+    stopping,  ///< lanes that are still running are interrupted
 };
 
 inline constexpr std::uint32_t max_frames = 16;
 
-/// Registers of device code that a fault interrupted. frame_walk.S has these
+/// Registers of device code that a fault interrupted. frame_walk.S knows these
 /// offsets.
 struct code_state {
     std::uint64_t rip, rsp, rbx, rbp, r12, r13, r14, r15;
 };
 
-/// Reason why the device stopped. Written once, before sticky_state::walking;
-/// the frames before sticky_state::ending.
+/// The reason why the device stopped. Written once, before
+/// sticky_state::walking; the frames before sticky_state::ending.
 struct fault_block {
     fault_cause cause;
     std::uint32_t lane;
@@ -250,7 +250,7 @@ struct fault_block {
     std::uint32_t access;
     std::int32_t error_number;
     std::int32_t system_call;
-    std::int32_t exit_status; ///< that device code gave to exit_group
+    std::int32_t exit_status; ///< argument of exit_group
     std::uint64_t address;
     std::uint64_t instruction;
     std::uint64_t first_item;
@@ -277,7 +277,7 @@ struct control {
     std::uint32_t lane_count;
     std::uint32_t special_count;
     special_map special[max_special_maps]; ///< vvar and vdso, sorted by address
-    /// address of the vdso code, 0: none
+    /// address of the vdso's code, or 0
     std::uint64_t vdso;
     std::int32_t app_pid;
     /// descriptor in the application, for memory operations
@@ -287,9 +287,9 @@ struct control {
     std::atomic<std::uint32_t> boot_failed_step;
     std::atomic<std::int32_t> boot_errno;
 
-    /// idle lanes wait for this word
+    /// idle lanes wait on this word
     alignas(64) futex_word doorbell;
-    /// mask of queues that ever had work
+    /// mask of queues that have ever had work
     std::atomic<std::uint32_t> used;
     /// number of waiting lanes, approximate
     alignas(64) std::atomic<std::uint32_t> sleepers;
@@ -299,8 +299,8 @@ struct control {
     /// The first memory operation that failed: its entry_kind << 32 | errno.
     std::atomic<std::uint64_t> memory_error;
     fault_block fault;
-    /// Function of the application that a lane calls to collect frames:
-    /// void (*)(fault_block*, const code_state*); 0: none
+    /// Function of the application that a lane calls to collect frames: void
+    /// (*)(fault_block*, const code_state*). May be 0.
     std::uint64_t walker;
     /// Changes when the application's failure_watch has something to do.
     futex_word watch;

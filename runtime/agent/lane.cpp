@@ -33,10 +33,10 @@ void run_range(lane& self, const range_work& work, std::uint32_t index) {
     lane_call(&self, work.function, work.closure, begin, end, self.shared->stack_top);
 }
 
-// Memory operations are not device code: strict mode does not apply to them,
-// and a failure is not sticky.
+// Memory operations are not device code: strict mode doesn't apply to them, and
+// their failures aren't sticky.
 
-/// Records an error; only the first one is kept.
+/// Records an error, unless there already is one.
 void note_result(lane& self, entry_kind kind, std::int64_t result) {
     std::uint64_t none = 0;
     if (result < 0)
@@ -59,9 +59,8 @@ std::int64_t call_space(lane& self, std::uint64_t request) {
     return request_call(self, call_kind::system_call, SYS_ioctl, args);
 }
 
-/// Runs a prefetch. A signal to the parked thread ends the ioctl after some
-/// pages; it is then repeated for the remaining pages, unless the device has
-/// failed.
+/// Runs a prefetch. If a signal to the parked thread interrupts the ioctl, we
+/// repeat it for the remaining pages, unless the device has failed.
 void run_prefetch(lane& self, const prefetch_work& work) {
     auto& request = space_argument<hmmrt_prefetch>(self);
     request.addr = work.addr;
@@ -89,7 +88,7 @@ void run_discard(lane& self, const discard_work& work) {
                 request_call(self, call_kind::system_call, SYS_madvise, args));
 }
 
-/// Reads the clock that both processes share. The buffer is on the lane's own
+/// Reads a clock common to both processes. The buffer is on the lane's own
 /// stack.
 void take_stamp(ring_entry& entry) {
     constexpr std::uint64_t nanoseconds = 1000000000;
@@ -125,7 +124,7 @@ bool work_once(lane& self) {
     const piece mine = self.current;
     if (ctl.sticky.load() == 0) run_piece(self, mine);
     std::uint32_t over = 1;
-    // After a fault nothing runs: drop the remaining pieces of the entry at
+    // After a fault nothing runs, so drop the remaining pieces of the entry at
     // once.
     if (ctl.sticky.load() != 0) over += ring_take_rest(ctl, mine);
     ring_finish(ctl, mine, over);
@@ -146,7 +145,7 @@ std::int64_t lane_prepare(lane& self, boot_step& step) {
     result = raw_syscall(SYS_arch_prctl, ARCH_SET_FS, self.shared->fs_base);
     if (result < 0) return result;
 
-    // Do not use a selector byte, because device code could write it.
+    // Don't use a selector byte, because device code could write it.
     step = boot_step::dispatch;
     return raw_syscall(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON,
                        self.ctl->slot + slot_image_offset, slot_image_size, 0);

@@ -3,17 +3,17 @@
  * A lane: a thread of the agent that runs device code.
  *
  * Its area in the slot is aligned to lane_area_size, so that signal handlers
- * find their lane by the stack pointer. They cannot use segment registers: FS
- * belongs to the program, and GS may.
+ * can find their lane from the stack pointer. They can't use segment registers,
+ * because FS belongs to the program, and GS may.
  *
  *      +0      struct lane
  *      +8K     guard page, signal stack above it
  *      +112K   guard page, stack of the lane's own loop above it
  *
- * Device code runs on the free part of the parked thread's stack, which is
- * memory of the application. The kernel never writes there on behalf of the
- * lane: it cannot, because the mirror handles user-mode accesses only. All
- * signal handlers therefore run on the signal stack.
+ * Device code runs on the free part of the parked thread's stack, which is the
+ * application's memory. The kernel can't write there on behalf of the lane,
+ * because the mirror only handles user-mode accesses. So all signal handlers
+ * run on the signal stack.
  */
 #pragma once
 
@@ -30,7 +30,7 @@ inline constexpr std::uint64_t signal_stack_end = 112u << 10;
 inline constexpr std::uint64_t loop_stack_offset = 116u << 10;
 
 struct lane {
-    // lane_call() in start.S uses these members at these offsets.
+    // lane_call() in start.S depends on these offsets.
     std::uint64_t saved_stack;                ///< 0
     std::atomic<std::uint32_t>* running;      ///< 8
     const std::atomic<std::uint32_t>* sticky; ///< 16
@@ -47,7 +47,7 @@ struct lane {
     std::uint64_t first_item;
     std::uint64_t item_count;
     std::uint64_t function;    ///< of the launch
-    std::uint64_t signal_mask; ///< the signal mask that device code has set
+    std::uint64_t signal_mask; ///< virtual mask set by device code
     bool walking;              ///< inside walk_call()
 };
 static_assert(offsetof(lane, running) == 8 && offsetof(lane, sticky) == 16);
@@ -63,7 +63,7 @@ inline std::uint64_t lane_area(const control& ctl, std::uint32_t index) {
     return ctl.slot + slot_lanes_offset + index * lane_area_size;
 }
 
-// start.S and agent.lds define these, in the image: their addresses need no table of the linker.
+// Defined by start.S and agent.lds, in the image: their addresses need no relocations.
 #pragma GCC visibility push(hidden)
 extern "C" {
 
@@ -78,10 +78,10 @@ int lane_call(lane* self, std::uint64_t fn, std::uint64_t closure, std::uint64_t
 void lane_call_stopped();
 /// Calls fn(first, second) on the current stack, which is the signal stack.
 void walk_call(lane* self, std::uint64_t fn, std::uint64_t first, std::uint64_t second);
-/// A walk that was stopped continues here, and walk_call() returns. RBX = lane,
-/// RSP = walk_stack.
+/// A stopped walk continues here, and walk_call() returns. RBX = lane, RSP =
+/// walk_stack.
 void walk_call_stopped();
-/// clone() of a thread that calls entry(argument) on @stack and never returns.
+/// Creates a thread that calls entry(argument) on @stack and never returns.
 std::int64_t clone_thread(std::uint64_t flags, std::uint64_t stack, void (*entry)(void*),
                           void* argument);
 /// Calls entry(argument) on @stack and never returns.
@@ -98,7 +98,7 @@ std::int64_t lane_prepare(lane& self, boot_step& step);
 /// Installs the signal handlers, once for the process. Returns 0 or -errno.
 std::int64_t install_signal_handlers();
 
-/// Makes the parked thread execute a call and waits for the result.
+/// Has the parked thread execute a call, and waits for the result.
 std::int64_t request_call(lane& self, call_kind kind, std::int64_t number,
                           const std::uint64_t (&args)[6]);
 /// Waits until an interrupted call has completed, and discards its result.

@@ -9,7 +9,7 @@
 
 namespace hmmrt {
 
-/// Number of pages that a prefetch has processed, with any result.
+/// Number of pages that a prefetch has processed, whatever the result.
 inline std::uint64_t prefetched_pages(const hmmrt_prefetch& done) {
     std::uint64_t pages = done.out_pages_moved + done.out_pages_there;
     for (const auto stayed : done.out_stayed)
@@ -17,8 +17,8 @@ inline std::uint64_t prefetched_pages(const hmmrt_prefetch& done) {
     return pages;
 }
 
-/// Turns an interrupted prefetch into a prefetch of the pages that it has not
-/// processed yet, which begins to count again. False if no pages are left.
+/// Turns an interrupted prefetch into one of the remaining pages, with its
+/// counts starting anew. Returns false if no pages remain.
 inline bool prefetch_rest(hmmrt_prefetch& interrupted) {
     const std::uint64_t pages = prefetched_pages(interrupted);
     interrupted.addr += pages * page_size;

@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: MIT
 /*
- * The work queues: the application's side and the agent's side.
+ * The work queues: the application's and the agent's side.
  *
  * Order: entry s of a queue runs only when `completed` of the queue equals s.
  * Each queue has one active entry at a time.
  *
  * Ready: the active entry may have to wait until other queues reach a position
- * (`after`) or until the application opens its gate. Until then lanes skip the
- * queue. An entry waits only for entries that were published before it, so
+ * (`after`), or until the application opens its gate. Until then lanes skip the
+ * queue. An entry only waits for entries that were published before it, so
  * there are no circular waits, however streams share queues.
  *
- * Cursor: sequence << 32 | pieces not taken. It counts down, so that a lane
- * takes a piece with an operation on the cursor alone. The other members of an
+ * Cursor: sequence << 32 | pieces not taken. It counts down, so that a lane can
+ * take a piece with a single operation on the cursor. The other members of an
  * entry may be rewritten until the lane owns a piece of it.
  *
  * Done: the number of pieces that ran or were dropped. The lane that completes
- * the count advances `completed`; only then may the entry be reused.
+ * the count advances `completed`; only then can the entry be reused.
  *
  * Serial: an entry of this kind has at most one piece to take. The next piece
- * becomes available when the previous one is done. `done` gives its index to
- * the lane that owns it.
+ * becomes available when the previous one is done. The lane that owns a piece
+ * gets its index from `done`.
  *
  * Sleeping: a lane reads `doorbell`, searches for work, and then waits until
  * the doorbell changes. A thread that makes work available changes the doorbell
  * and then reads `sleepers`. A condition that an entry waits for becomes true
  * either through a lane, which changes the doorbell and searches for work
- * itself, or through the application, which rings the doorbell. Several entries
- * may have waited for the same condition: a lane that starts one of them wakes
- * another lane. A lane that leaves a serial entry for other work does the same.
+ * itself, or through the application, which rings the doorbell. Since several
+ * entries may wait for the same condition, a lane that starts one of them wakes
+ * another lane. So does a lane that leaves a serial entry for other work.
  *
- * Numbers wrap. A waiter waits for a position that was submitted, so the
- * position is at most a ring of entries ahead; any other distance means that
- * the position was reached long ago. Limit: if the queue completes about 2^32
- * (minus at most ring_entries) more entries before the waiter checks, the
- * position appears to be ahead until the queue advances further.
+ * Numbers wrap around. A waiter only waits for submitted positions, which are
+ * at most a ring of entries ahead; any other distance means that the position
+ * was reached long ago. Limit: if the queue completes about 2^32 (minus at most
+ * ring_entries) more entries before the waiter checks, the position appears to
+ * be ahead until the queue advances further.
  */
 #pragma once
 
@@ -52,7 +52,7 @@ inline ring_entry& entry_at(work_queue& queue, std::uint32_t sequence) {
     return queue.entries[sequence % ring_entries];
 }
 
-/// Wakes up to @count lanes for work that was made visible before.
+/// Wakes up to @count lanes. The caller has already made the work visible.
 inline void ring_wake_lanes(control& ctl, std::uint32_t count) {
     ctl.doorbell.fetch_add(1);
     const std::uint32_t sleepers = ctl.sleepers.load();
@@ -60,8 +60,8 @@ inline void ring_wake_lanes(control& ctl, std::uint32_t count) {
     if (count > 0) futex_wake(ctl.doorbell, count);
 }
 
-/// True if the queue has completed @target entries. They must have been
-/// submitted, see Numbers.
+/// True if the queue has completed @target entries, which must have been
+/// submitted: see Numbers.
 inline bool ring_reached(const work_queue& queue, std::uint32_t target) {
     return target - queue.completed.load() - 1 >= ring_entries;
 }
@@ -81,7 +81,7 @@ inline bool ring_full(const work_queue& queue) {
     return queue.submitted.load(std::memory_order_relaxed) - queue.completed.load() >= ring_entries;
 }
 
-/// Publishes the entry at `submitted`. The caller has filled in its other
+/// Publishes the entry at `submitted`, after the caller has filled in its other
 /// members.
 inline std::uint32_t ring_publish(control& ctl, work_queue& queue) {
     const std::uint32_t sequence = queue.submitted.load(std::memory_order_relaxed);
@@ -99,7 +99,8 @@ inline std::uint32_t ring_publish(control& ctl, work_queue& queue) {
     return sequence;
 }
 
-/// Opens the gate with this number. All earlier gates of the queue are open.
+/// Opens the gate with this number. All earlier gates of the queue must be
+/// open.
 inline void ring_open_gate(control& ctl, work_queue& queue, std::uint32_t sequence) {
     queue.opened.store(sequence + 1);
     ring_wake_lanes(ctl, 1);
@@ -107,7 +108,7 @@ inline void ring_open_gate(control& ctl, work_queue& queue, std::uint32_t sequen
 
 // ---- the agent's side
 
-/// A piece of an entry that this lane owns.
+/// A piece of an entry, owned by this lane.
 struct piece {
     work_queue* from = nullptr;
     ring_entry* entry = nullptr;
@@ -115,19 +116,19 @@ struct piece {
     std::uint32_t index = 0;
 };
 
-/// True if the entry waits for more than its turn in the queue.
+/// True if the entry waits for something besides its turn in the queue.
 inline bool ring_conditional(const ring_entry& entry) {
     return entry.after_mask.load(std::memory_order_relaxed) != 0 ||
            entry.kind.load(std::memory_order_relaxed) == entry_kind::gate;
 }
 
-/// True if the active entry may run. No lane owns it yet: the values read here
-/// are valid only if the cursor has not changed when the caller takes a piece.
-/// After a fault all entries count as ready, because they are dropped.
+/// True if the active entry may run. No lane owns it yet, so the values read
+/// here are only valid if the cursor hasn't changed when the caller takes a
+/// piece. After a fault all entries count as ready, because we drop them.
 inline bool ring_ready(const control& ctl, const work_queue& queue, const ring_entry& entry,
                        std::uint32_t sequence) {
     if (!ring_conditional(entry) || ctl.sticky.load() != 0) return true;
-    // Compare for equality only: the last gate of the queue may be long ago.
+    // Only compare for equality: the last gate of the queue may be long ago.
     if (entry.kind.load(std::memory_order_relaxed) == entry_kind::gate &&
         queue.opened.load() != sequence + 1)
         return false;
@@ -170,8 +171,8 @@ inline std::uint32_t ring_take_rest(control& ctl, const piece& mine) {
     return ring_take(ctl, *mine.from, UINT32_MAX, rest);
 }
 
-/// The queues of high and of low priority that a lane served last. The next
-/// search starts after them.
+/// The high and low priority queues that a lane served last. The next search
+/// starts after them.
 struct queue_turns {
     std::uint32_t high = 0;
     std::uint32_t low = 0;
@@ -220,7 +221,7 @@ inline void ring_finish(control& ctl, const piece& mine, std::uint32_t count) {
     if (queue.waiters.load() > 0 && static_cast<std::int32_t>(now - queue.wake_at.load()) >= 0)
         futex_wake(queue.completed, INT32_MAX);
     // This lane searches for work next. If other queues are in use, it may take
-    // work from one of them, and the work that becomes available here needs a
+    // work from one of them. Then the work that becomes available here needs a
     // lane that has just searched and is about to sleep.
     const std::uint32_t used = ctl.used.load();
     const std::uint32_t own = (used & (used - 1)) == 0 ? 1 : 0;
@@ -228,8 +229,8 @@ inline void ring_finish(control& ctl, const piece& mine, std::uint32_t count) {
         if (own == 0) ctl.doorbell.fetch_add(1);
         return;
     }
-    // Other lanes may have completed that entry by now, and the application may
-    // have reused it. Then no lane has to be woken for it, and any width will do.
+    // Other lanes may have completed that entry by now, and the application may have reused it.
+    // Then we don't have to wake anyone for it, and any width will do.
     const std::uint32_t width = ring_width(entry_at(queue, now));
     if (width > own) ring_wake_lanes(ctl, width - own);
 }

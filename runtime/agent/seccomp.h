@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * System calls that the agent may make once its lanes run.
+ * The system calls that the agent may make once its lanes run.
  *
- * Syscall user dispatch intercepts the system calls of device code. This filter
- * also covers device code that jumps to the agent's own syscall instruction.
+ * Syscall user dispatch intercepts device code's system calls. This filter also
+ * covers device code that jumps to the agent's own syscall instruction.
  */
 #pragma once
 

@@ -4,7 +4,7 @@
  * stop.
  *
  * No handler blocks other signals (SA_NODEFER, empty masks), so a handler that
- * never returns to the interrupted code need not restore the mask. To stop the
+ * never returns to the interrupted code needn't restore the mask. To stop the
  * lane, a handler changes the interrupted context and returns to it.
  */
 #include "call_policy.h"
@@ -37,9 +37,9 @@ void leave_device_code(lane& self, ucontext_t& context) {
     reg(context, REG_EFL) = clean_flags;
 }
 
-/// Stops the other lanes. They first get a grace period: a lane inside malloc
-/// or printf can leave it and release its lock, and the same assertion may fail
-/// on all lanes at once.
+/// Stops the other lanes, after a grace period: a lane inside malloc or printf
+/// can leave it and release its lock, and the same assertion may fail on all
+/// lanes at once.
 void stop_other_lanes(lane& self) {
     control& ctl = *self.ctl;
     if (ctl.lane_count == 1) return;
@@ -57,9 +57,9 @@ bool is_stopping(const lane& self) {
     return self.ctl->sticky.load() == static_cast<std::uint32_t>(sticky_state::stopping);
 }
 
-/// Collects the frames of the interrupted code, for messages: calls the walker,
+/// Collects the frames of the interrupted code for messages. Calls the walker,
 /// which is code of the application, on this signal stack. A fault or system
-/// call of the walker ends it, see stop_walk(). If it does not return, the
+/// call of the walker ends it, see stop_walk(). If it doesn't return, the
 /// application kills this process.
 void walk_frames(lane& self, ucontext_t& context) {
     const auto value = [&](int index) { return static_cast<std::uint64_t>(reg(context, index)); };
@@ -72,7 +72,7 @@ void walk_frames(lane& self, ucontext_t& context) {
     self.walking = false;
 }
 
-/// Called in a signal that interrupted the walker.
+/// Called when a signal interrupts the walker.
 void stop_walk(lane& self, ucontext_t& context) {
     constexpr greg_t clean_flags = 0x202;
     reg(context, REG_RIP) =
@@ -112,8 +112,8 @@ void end_launch(lane& self, ucontext_t& context, fault_block& fault) {
     leave_device_code(self, context);
 }
 
-/// Exits if the signal interrupted the agent's own code: no device code can be
-/// stopped, and no state saved.
+/// Exits if the signal interrupted the agent's own code, because then there is
+/// no device code to leave and no saved state to return to.
 void require_running(const lane& self, int signal) {
     if (self.shared->running.load() == 0)
         for (;;)
@@ -194,14 +194,14 @@ void end_at_call(lane& self, ucontext_t& context, fault_cause cause, std::int64_
     end_launch(self, context, fault);
 }
 
-/// Returns the signal argument: the second argument of kill, tkill and
-/// rt_sigqueueinfo, the third of the other calls.
+/// Returns the signal argument: the second for kill, tkill and rt_sigqueueinfo,
+/// the third for the others.
 int signal_argument(std::int64_t number, const std::uint64_t (&args)[6]) {
     const bool third = number == SYS_tgkill || number == SYS_rt_tgsigqueueinfo;
     return static_cast<int>(args[third ? 2 : 1]);
 }
 
-/// A system call of device code and what happens with it.
+/// A system call of device code and how to handle it.
 struct call_request {
     call_request(ucontext_t& context, std::int64_t number, std::int32_t own_thread) {
         constexpr int registers[] = {REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9};
@@ -241,11 +241,11 @@ void serve_call(lane& self, ucontext_t& context, std::int64_t number) {
     reg(context, REG_RAX) = result;
 }
 
-/// In strict mode a call is an error. But the code that makes it may hold a
-/// lock that the program needs, as printf() does. So it continues: calls return
-/// ENOSYS, except those that release locks and wait for them, until the
-/// function of the launch returns. The application limits the time. Device code
-/// that waits for another lane yields, for which it needs no result.
+/// In strict mode a call is an error. But its caller may hold a lock that the
+/// program needs, as printf() does. So we let the code continue until the
+/// launch's function returns: calls return ENOSYS, except those that release
+/// locks or wait for them. The application limits the time. Device code that
+/// waits for another lane yields, for which it needs no result.
 void refuse_call(lane& self, ucontext_t& context, std::int64_t number) {
     if (number == SYS_sched_yield) {
         reg(context, REG_RAX) = 0;
@@ -286,7 +286,8 @@ void on_system_call(int signal, siginfo_t* info, void* raw_context) {
 
 using handler = void (*)(int, siginfo_t*, void*);
 
-/// The kernel's struct sigaction. libc's sigaction() is not available here.
+/// The kernel's struct sigaction, since libc's sigaction() isn't available
+/// here.
 struct kernel_sigaction {
     handler function;
     std::uint64_t flags;
@@ -310,7 +311,7 @@ constexpr std::uint64_t signal_bit(int signal) {
 } // namespace
 
 std::int64_t install_signal_handlers() {
-    // Do not use a table: pointers in a table need relocations.
+    // Don't use a table, whose pointers would need relocations.
     std::int64_t result = install(SIGSYS, on_system_call);
     if (result == 0) result = install(agent_stop_signal, on_stop);
     std::uint64_t open = signal_bit(SIGSYS) | signal_bit(agent_stop_signal);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Entry point of the agent, and code that switches stacks. */
+/* The agent's entry point, and code that switches stacks. */
 #include <asm/unistd.h>
 
 	.text
@@ -51,9 +51,8 @@ clone_thread:
 	.size	clone_thread, . - clone_thread
 
 /*
- * The order matters: save the stack, then set `running`, then read `sticky`. A
- * lane that stops the device sets `sticky` first, and then signals the lanes
- * that are running.
+ * The order matters: save the stack, set `running`, and then read `sticky`. A
+ * lane that stops the device sets `sticky` before it signals the running lanes.
  */
 	.globl	lane_call
 	.hidden	lane_call
@@ -150,7 +149,7 @@ signal_restorer:
 	syscall
 	.size	signal_restorer, . - signal_restorer
 
-/* The compiler may emit calls of these for struct assignments. */
+/* The compiler may emit calls to these for struct assignments. */
 	.globl	memcpy
 	.hidden	memcpy
 	.type	memcpy, @function

@@ -141,8 +141,8 @@ std::uint64_t agent_process::open_device(const agent_options& options) {
 
 void agent_process::copy_kernel_maps() {
     std::string text;
-    // Use the file of this thread: the first thread may have ended, and its
-    // file is then empty.
+    // Use this thread's file: if the first thread has ended, the process's file
+    // is empty.
     constexpr const char* file = "/proc/thread-self/maps";
     if (const int error = sys::read_whole_file(file, text); error < 0)
         throw failure(hmmErrorInitializationError, describe_errno(file, error));
@@ -175,7 +175,8 @@ void agent_process::start_agent() {
 void agent_process::await_agent() {
     const std::uint64_t deadline = sys::monotonic_milliseconds() + start_limit_milliseconds;
     for (;;) {
-        // In this order: an agent that fails says so before it ends.
+        // In this order, because a failing agent reports the error before it
+        // ends.
         const bool ended = sys::agent_ended(pidfd_.get(), -1);
         const std::uint32_t state = ctl_->state.load();
         if (state == static_cast<std::uint32_t>(agent_state::ready)) return;
@@ -188,8 +189,8 @@ void agent_process::await_agent() {
     }
 }
 
-/// Both processes have mapped the control block. From here on the descriptor
-/// would only help other processes.
+/// Both processes have mapped the control block. From here on, the descriptor
+/// would only be useful to other processes.
 void agent_process::close_control() {
     const int error = sys::seal_shared_memory(control_file_.get());
     if (error < 0)

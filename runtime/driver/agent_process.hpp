@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * An executor for a device of the modules: a second process, the agent, with
+ * The executor for devices of the modules: a second process, the agent, with
  * its slot, its control block and the parked threads that its lanes borrow.
  */
 #pragma once

@@ -24,7 +24,7 @@ bool means_no_driver(int error) {
                   describe_errno(operation, error));
 }
 
-/// Opens a file without a space, for operations that concern no process.
+/// Opens a file without a space, for operations that aren't about a process.
 unique_fd open_manager() {
     unique_fd manager(sys::open_file(manager_path));
     const int error = manager.get();
@@ -131,13 +131,13 @@ int driver_machine::create_object(hmmrt_object_create& request) {
     return sys::create_object(space(), request);
 }
 
-/// Other files do not know the request.
+/// Files of other types fail the request with other errors.
 int driver_machine::get_object_info(int fd, hmmrt_object_info& info) {
     const int error = sys::get_object_info(fd, info);
     return error < 0 && error != -ENOMEM ? -EINVAL : error;
 }
 
-/// The modules free the memory with the last reference.
+/// Nothing to do: the modules free the memory with the last reference.
 void driver_machine::forget_object(std::uint32_t, std::size_t) noexcept {}
 
 int driver_machine::control_access(hmmrt_access& request) {
@@ -157,8 +157,8 @@ void driver_machine::migrate_back(std::uint64_t address, std::size_t bytes) {
     sys::prefetch(space, request); // best effort
 }
 
-/// Faults of the device migrate the pages to it; until then they take none of
-/// its memory.
+/// Device faults migrate the pages later. Until then they take no device
+/// memory.
 int driver_machine::place(std::uint64_t address, std::size_t bytes, std::uint32_t device_id) {
     hmmrt_advise request = {};
     request.addr = address;
@@ -168,7 +168,7 @@ int driver_machine::place(std::uint64_t address, std::size_t bytes, std::uint32_
     return advise(request);
 }
 
-/// The modules see it themselves.
+/// Nothing to do: the modules see it themselves.
 void driver_machine::unmapped(std::uint64_t, std::size_t) noexcept {}
 
 } // namespace hmmrt

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The devices of the modules: each question is an ioctl of /dev/hmmrt.
+ * The devices of the modules. Each question is an ioctl on /dev/hmmrt.
  *
  * The space is created at first use and belongs to the process. All executors
  * are agents on it.
@@ -50,7 +50,7 @@ class driver_machine final : public machine {
     parked_context parked_;
 };
 
-/// True if the modules are loaded, even if this user may not use them.
+/// True if the modules are loaded, even if this user may not access them.
 bool driver_is_loaded();
 
 } // namespace hmmrt
