@@ -30,7 +30,7 @@ struct cpu_lane {
     std::atomic<bool> ended{false};
 };
 
-/// The state of all lanes of a session, which lives as long as one of them.
+/// The state of all lanes of a session. Lives as long as any of them.
 struct cpu_lane_set {
     cpu_lane_set(cpu_machine& of, std::uint32_t wanted) : owner(of), count(wanted) {
         constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS;
@@ -57,7 +57,7 @@ constexpr int grace_milliseconds = 100;
 constexpr int end_limit_milliseconds = 10000;
 constexpr std::size_t signal_stack_bytes = 64 << 10;
 constexpr std::size_t guard_bytes = 64 << 10;
-// valgrind takes a jump over less than 2 MB for a call or a return
+// valgrind mistakes a jump over less than 2 MB for a call or return
 constexpr std::size_t stack_distance = 4 << 20;
 
 struct lane_start {
@@ -65,7 +65,7 @@ struct lane_start {
     std::uint32_t index;
 };
 
-/// Makes the lanes that are in device code leave it.
+/// Tells lanes that are in device code to leave it.
 void urge(cpu_lane_set& set, const cpu_lane* except) {
     for (std::uint32_t i = 0; i < set.count; i++) {
         const lane_control& lane = set.ctl->lanes[i];
@@ -80,7 +80,7 @@ bool others_run(const cpu_lane_set& set, const cpu_lane& self) {
     return false;
 }
 
-/// As the agent does: other lanes get a moment to end by themselves, because
+/// Like the agent, gives other lanes a moment to end by themselves, because
 /// they may hold locks of the C library.
 void stop_other_lanes(cpu_lane_set& set, const cpu_lane& self) {
     for (int i = 0; i < grace_milliseconds && others_run(set, self); i++)
@@ -132,7 +132,7 @@ std::uint64_t nanoseconds_now() {
            static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-/// Runs a memory operation; the first one that fails is kept.
+/// Runs a memory operation, and records the first failure.
 void run_memory_work(cpu_lane_set& set, const ring_entry& entry, entry_kind kind) {
     int result;
     try {
@@ -176,7 +176,8 @@ bool work_once(cpu_lane_set& set, cpu_lane& self) {
     tsan_order::begin(ctl, mine);
     if (ctl.sticky.load() == 0) run_piece(set, self, mine);
     tsan_order::end(mine);
-    // a piece that was left is not completed: waiters see that the device ends
+    // don't complete a piece that was left: waiters see that the device is
+    // ending
     if (set.quit.load()) return false;
     std::uint32_t over = 1;
     if (ctl.sticky.load() != 0) over += ring_take_rest(ctl, mine);
@@ -195,8 +196,8 @@ void serve(cpu_lane_set& set, cpu_lane& self) {
     }
 }
 
-/// A stack for signal handlers, which also run after an overflow of the
-/// thread's own. It is far from other stacks. Sanitizers provide one of theirs.
+/// A stack for signal handlers, which must run even if the thread's own
+/// overflows. It is far from other stacks. Sanitizers provide their own.
 class signal_stack {
   public:
     signal_stack() {
@@ -228,7 +229,7 @@ class signal_stack {
     mapping memory_;
 };
 
-/// Describes the thread in the control block, as a parked thread does.
+/// Describes the thread in the control block, like a parked thread does.
 void lend_identity(lane_control& lane) {
     pthread_attr_t attributes;
     void* stack = nullptr;
@@ -329,7 +330,7 @@ void cpu_lanes::start_lane(std::uint32_t index) {
     pthread_setname_np(lane.thread, name);
 }
 
-/// Lanes end when they are not in device code.
+/// Tells lanes to end once they aren't in device code.
 void cpu_lanes::ask_to_end() {
     set_->quit.store(true);
     set_->ctl->doorbell.fetch_add(1);
@@ -349,8 +350,8 @@ void cpu_lanes::kill() {
     killed_at_.compare_exchange_strong(never, sys::monotonic_milliseconds());
 }
 
-/// Lanes that do not leave device code count as lost after the limit, so that
-/// threads which wait for them go on.
+/// Lanes that don't leave device code count as lost after a limit, so that
+/// threads waiting for them continue.
 bool cpu_lanes::lost() {
     if (!set_->quit.load()) return false;
     const std::uint64_t killed_at = killed_at_.load();
@@ -358,7 +359,7 @@ bool cpu_lanes::lost() {
                                                  std::uint64_t{end_limit_milliseconds});
 }
 
-/// True if all lanes have ended.
+/// Returns true once all lanes have ended.
 bool cpu_lanes::await_end(int milliseconds, bool urged) {
     const std::uint64_t deadline =
         sys::monotonic_milliseconds() + static_cast<std::uint64_t>(milliseconds);

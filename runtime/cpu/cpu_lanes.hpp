@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * An executor of the cpu device: lanes are threads of this process, which take
- * work from the same rings as those of an agent.
+ * The executor of the cpu device. Lanes are threads of this process, which take
+ * work from the same rings as an agent's lanes.
  *
- * Threads that the program did not start must not get its signals: lanes block
- * all but those that their own instructions raise and the one that stops them.
+ * Threads that the program didn't start must not get its signals, so lanes
+ * block all signals except those that their own instructions raise and the one
+ * that stops them.
  *
- * Ending: stop() waits for pieces to end by themselves for a moment, and then
- * makes lanes leave device code. A lane that does not leave is left alone. It
+ * Ending: stop() first gives pieces a moment to end by themselves, and then
+ * makes lanes leave device code. A lane that doesn't leave is abandoned: it
  * keeps the control block, and ends when its piece does. After kill(), lanes
- * that do not leave count as lost when the same time has passed.
+ * that don't leave count as lost after the same time.
  */
 #pragma once
 

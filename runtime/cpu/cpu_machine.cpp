@@ -36,11 +36,11 @@ bool is_node(std::uint32_t location) {
 bool node_is_online(std::uint32_t node) {
     std::string unused;
     const std::string file = "/sys/devices/system/node/node" + std::to_string(node) + "/cpulist";
-    // kernels without NUMA have one node and not this folder
+    // kernels without NUMA have one node and lack this directory
     return node == 0 || sys::read_whole_file(file.c_str(), unused) >= 0;
 }
 
-/// Changes the settings of a page by advice.
+/// Applies advice to the settings of a page.
 void apply(const hmmrt_advise& request, page_settings& page) {
     switch (request.advice) {
     case HMMRT_ADVICE_SET_READ_MOSTLY:
@@ -74,7 +74,7 @@ void apply(const hmmrt_advise& request, page_settings& page) {
     }
 }
 
-/// Reduces @all to what it has in common with @page.
+/// Removes from @all what it doesn't have in common with @page.
 void keep_common(hmmrt_range_attributes& all, const page_settings& page) {
     all.out_flags &= page.flags;
     all.out_accessed_by &= page.accessed_by;
@@ -193,7 +193,7 @@ int cpu_machine::get_residency(hmmrt_residency& request) {
     return 0;
 }
 
-/// The CPU, and the devices that are started.
+/// The CPU and all started devices.
 std::uint32_t cpu_machine::processors() const {
     const std::lock_guard lock(lock_);
     std::uint32_t mask = HMMRT_BY_CPU;
@@ -228,8 +228,7 @@ int cpu_machine::control_peer(hmmrt_peer& request) {
     return 0;
 }
 
-/// Any program may set the knobs of a cpu device, because no other program uses
-/// it.
+/// Doesn't check permissions, because no other program uses this device.
 int cpu_machine::change_knob(const hmmrt_knob& request) {
     const std::uint32_t fresh = request.operation == HMMRT_KNOB_SET ? request.value + 1 : 0;
     switch (request.scope) {
@@ -246,7 +245,8 @@ int cpu_machine::change_knob(const hmmrt_knob& request) {
     }
 }
 
-/// The value in effect: of the range, else of the process, else of the device.
+/// The value in effect: the range's, or else the process's, or else the
+/// device's.
 std::uint32_t cpu_machine::knob_value(const hmmrt_knob& request) const {
     const std::uint32_t of_device = devices_[request.device_id].knobs[request.knob];
     std::uint32_t found = of_device;
@@ -280,13 +280,13 @@ int cpu_machine::control_knob(hmmrt_knob& request) {
     return 0;
 }
 
-/// No page moves and nothing faults.
+/// All counters are 0: no page moves and nothing faults.
 int cpu_machine::get_stats(hmmrt_stats& request) {
     const std::lock_guard lock(lock_);
     return is_bound(request.device_id) ? 0 : -ENODEV;
 }
 
-/// Memory of this process has no events, so nothing observes it.
+/// Nothing to do: there are no events, so nobody observes annotations.
 int cpu_machine::annotate(hmmrt_annotate&) {
     return 0;
 }
@@ -308,7 +308,8 @@ int cpu_machine::control_quota(hmmrt_quota& request) {
     return 0;
 }
 
-/// The name of its memfd says what a memory object is, also in another process.
+/// The memfd's name describes the memory object, so that other processes can
+/// read it too.
 int cpu_machine::create_object(hmmrt_object_create& request) {
     const bool on_device = request.location < HMMRT_MAX_DEVICES;
     if (on_device && !exists(request.location)) return -ENODEV;
@@ -344,13 +345,14 @@ void cpu_machine::forget_object(std::uint32_t location, std::size_t bytes) noexc
     if (location < HMMRT_MAX_DEVICES) devices_[location].used -= bytes;
 }
 
-/// The library remembers the rights.
+/// Nothing to change: the library remembers the rights.
 int cpu_machine::control_access(hmmrt_access& request) {
     const std::lock_guard lock(lock_);
     return is_bound(request.device_id) ? 0 : -ENODEV;
 }
 
-/// The pages are there. It counts as a prefetch, as it does in the modules.
+/// The pages are already there, but it counts as a prefetch, as with the
+/// modules.
 void cpu_machine::migrate_back(std::uint64_t address, std::size_t bytes) {
     hmmrt_prefetch request = {};
     request.addr = address;
@@ -359,11 +361,11 @@ void cpu_machine::migrate_back(std::uint64_t address, std::size_t bytes) {
     try {
         prefetch(request);
     } catch (const std::bad_alloc&) {
-        // The range has its previous attribute.
+        // The range keeps its previous last prefetch.
     }
 }
 
-/// Counts a refusal if not.
+/// If there is no room, counts a refusal.
 bool cpu_machine::has_room(cpu_device& of, std::uint64_t bytes) const {
     const std::uint64_t size = std::min(memory_bytes_, of.limit);
     if (of.used <= size && bytes <= size - of.used) return true;
@@ -375,7 +377,7 @@ int cpu_machine::place(std::uint64_t address, std::size_t bytes, std::uint32_t d
     const std::lock_guard lock(lock_);
     if (!is_bound(device_id)) return -ENODEV;
     cpu_device& of = devices_[device_id];
-    const auto known = placed_.find(address); // a pool uses it again
+    const auto known = placed_.find(address); // being reused by a pool
     if (known == placed_.end() && !has_room(of, bytes)) return -ENOMEM;
     settings_.change(address, address + bytes,
                      [=](page_settings& page) { page.preferred = device_id; });
@@ -390,9 +392,9 @@ void cpu_machine::unmapped(std::uint64_t address, std::size_t bytes) noexcept {
     try {
         settings_.change(address, address + bytes, [](page_settings& page) { page = {}; });
     } catch (const std::bad_alloc&) {
-        // Advice that is left there has no effect.
+        // Advice that stays behind has no effect.
     }
-    // part of a slab is mapped again, and the slab still has its memory
+    // if part of a slab is remapped, the slab keeps its memory
     const auto found = placed_.find(address);
     if (found != placed_.end() && found->second.bytes == bytes) {
         devices_[found->second.device_id].used -= found->second.bytes;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * The cpu device: device code runs on threads of this process, and the device's
- * memory is that of the process. It needs no module, no privilege and no second
- * process, so debuggers and sanitizers see device code as they see the rest of
- * the program.
+ * The cpu device: device code runs on threads of this process, and device
+ * memory is ordinary memory. It needs no module, no privilege and no second
+ * process, so debuggers and sanitizers see device code like the rest of the
+ * program.
  *
- * All pages are in system memory at all times. A prefetch finds its pages there
+ * All pages are always in system memory. A prefetch finds its pages there,
  * whatever its destination. Advice, last prefetches, knobs, quotas and peer
- * access are remembered and reported, and have no effect. Only memory of
- * hmmMalloc(), of pools and of memory objects counts as device memory, and the
- * device has no more of it than its size. A memory object is a memfd.
+ * access are remembered and reported, but have no effect. Only memory from
+ * hmmMalloc(), pools and memory objects counts as device memory, which is
+ * limited to the device's size. A memory object is a memfd.
  *
  * Settings of addresses: the library forgets them when it unmaps memory, or
- * when the program frees it with the library. It does not see munmap().
+ * when the program frees it through the library. It doesn't see munmap().
  */
 #pragma once
 
@@ -55,8 +55,8 @@ class cpu_machine final : public machine {
     int place(std::uint64_t address, std::size_t bytes, std::uint32_t device_id) override;
     void unmapped(std::uint64_t address, std::size_t bytes) noexcept override;
 
-    /// The lanes of the device have ended: advice that names it ends, and so
-    /// does peer access.
+    /// Call this when the lanes of a device have ended: removes advice that
+    /// names it, and its peer access.
     void unbind(std::uint32_t device_id) noexcept;
 
   private:
@@ -73,7 +73,8 @@ class cpu_machine final : public machine {
         std::uint32_t device_id;
     };
 
-    /// GCC 16 does not know that count_ is at most the size.
+    /// The first check is for GCC 16, which can't tell that count_ is at most
+    /// the size.
     bool exists(std::uint32_t device_id) const {
         return device_id < devices_.size() && device_id < count_;
     }

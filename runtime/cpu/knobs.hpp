@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The knobs as the cpu device shows them. It remembers their values, which have
-// no effect: nothing faults and nothing migrates.
+// The knobs of the cpu device. It remembers their values, but they have no
+// effect: nothing faults and nothing migrates.
 #pragma once
 
 #include <linux/hmmrt.h>
@@ -22,7 +22,7 @@ inline constexpr std::uint32_t knob_of_device = HMMRT_SCOPE_DEVICE;
 inline constexpr std::uint32_t knob_of_process = HMMRT_SCOPE_DEVICE | HMMRT_SCOPE_SPACE;
 inline constexpr std::uint32_t knob_of_range = knob_of_process | HMMRT_SCOPE_RANGE;
 
-/// Indexed by enum hmmrt_knob_id. A test compares it with the modules.
+/// Indexed by enum hmmrt_knob_id. A test compares this table with the modules.
 inline constexpr std::array<knob_description, HMMRT_KNOBS> knob_descriptions = {{
     {"migration_policy", HMMRT_MIGRATE_ON_TOUCH, HMMRT_MIGRATE_NEVER, HMMRT_MIGRATE_ON_TOUCH,
      knob_of_range},

@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::uint32_t default_mxcsr = 0x1f80;
 
-/// A handler reads it, so it must not be allocated at first use.
+/// Handlers read it, so it must not be allocated at first use.
 [[gnu::tls_model("initial-exec")]] constinit thread_local lane_position* own_lane = nullptr;
 
 int lane_stop_signal = 0; ///< set before the first lane starts
@@ -74,8 +74,8 @@ fault_block fault_of(int signal, const siginfo_t& info, const ucontext_t& contex
     return fault;
 }
 
-/// A stack that is damaged makes the walk fail; then the frames found so far
-/// stay.
+/// If the stack is damaged, the walk fails, and we keep the frames found so
+/// far.
 void collect_frames(lane_position& self, const code_state& state) {
     if (sigsetjmp(self.walk_escape, 0) == 0) {
         self.walking = true;
@@ -84,7 +84,7 @@ void collect_frames(lane_position& self, const code_state& state) {
     self.walking = false;
 }
 
-/// Only the first failure of a device is recorded.
+/// Records the failure, unless the device already has one.
 void record(lane_position& self, fault_block fault, const code_state& state) {
     control& ctl = *self.ctl;
     auto expected = static_cast<std::uint32_t>(sticky_state::none);
@@ -112,8 +112,8 @@ bool has_registers(const void* context) {
                             offsetof(ucontext_t, uc_mcontext) + sizeof(mcontext_t));
 }
 
-/// A handler of the program that calls this one may have nothing to pass on: the
-/// launch ends, with the place of that handler.
+/// A handler of the program that calls this one may have nothing to pass on. Then the launch ends
+/// with that handler as the failed place.
 void on_failure(int signal, siginfo_t* info, void* context) {
     lane_position* const self = lane_in_device_code();
     if (self == nullptr) return;
@@ -144,9 +144,9 @@ bool under_sanitizer() {
 }
 
 int install_stop_signal() {
-    // The signal is sent again until the lane has left. It blocks itself: else
-    // all that are queued would be delivered at once, and overflow the stack of
-    // the handler.
+    // We send the signal repeatedly until the lane has left. It blocks itself,
+    // because otherwise all queued ones would be delivered at once and overflow
+    // the handler's stack.
     struct sigaction action = {};
     action.sa_handler = on_stop;
     action.sa_flags = SA_ONSTACK | SA_RESTART;

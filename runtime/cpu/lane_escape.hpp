@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * Leaving device code of the cpu device: when an instruction fails, when an
- * exception leaves a kernel, when it calls exit(), when another lane has failed,
- * and when the device is reset or a launch takes too long.
+ * Leaving device code on the cpu device: when an instruction fails, when an exception leaves a
+ * kernel, when the kernel calls exit(), when another lane has failed, and when the device is reset
+ * or a launch takes too long.
  *
- * Except after an exception, which has unwound the stack, what the code held
- * stays held: destructors do not run, and locks stay locked, malloc's included.
- * Signal handlers jump out of device code, as those of the agent do.
+ * Signal handlers jump out of device code, like those of the agent. Except
+ * after an exception, which has unwound the stack, everything the code held
+ * stays held: destructors don't run, and locks stay locked, including malloc's.
  *
- * The program's own failures go to its handlers, see program_signals.hpp.
+ * Failures of the program's own code go to its handlers, see
+ * program_signals.hpp.
  *
- * Sanitizers report an invalid access themselves and then end the program.
- * Under them no handler for failures is installed.
+ * Sanitizers report invalid accesses themselves and then end the program. With
+ * them, we install no handlers for failures.
  */
 #pragma once
 
@@ -22,11 +23,11 @@
 
 namespace hmmrt {
 
-/// The position of a lane, for signal handlers of its thread.
+/// The position of a lane, for signal handlers on its thread.
 struct lane_position {
     control* ctl = nullptr;
-    /// `running` is set while the lane is in device code; handlers leave it
-    /// only then
+    /// `running` is set while the lane is in device code; handlers only leave
+    /// it then
     lane_control* shared = nullptr;
     const std::atomic<bool>* quit = nullptr;
     std::uint32_t index = 0;
@@ -35,29 +36,28 @@ struct lane_position {
     std::uint64_t item_count = 0;
     /// the lane left device code because of a failure that it recorded
     bool failed = false;
-    sigset_t mask = {}; ///< of the thread outside of device code
+    sigset_t mask = {}; ///< the thread's mask outside of device code
     sigjmp_buf escape;
-    /// the handler collects the frames of a failure, and a failure of that
+    /// the handler is collecting the frames of a failure; if that fails, it
     /// jumps to walk_escape
     bool walking = false;
     sigjmp_buf walk_escape;
 };
 
-/// The functions below are for the calling thread, or for all.
-
-/// Makes @self the calling thread's lane, NULL: none.
+/// Makes @self the calling thread's lane; NULL for none.
 void set_lane_position(lane_position* self);
 
-/// Installs the handlers, once for the process. Returns the signal that makes a
-/// lane leave device code if it should stop; 0 if no signal is free.
+/// Installs the handlers, once per process. Returns the signal that makes a
+/// lane leave device code; 0 if no signal is free.
 int install_lane_handlers();
 
-/// Calls fn(closure, begin, end) with these floating point modes; false if a
-/// handler left it. What it throws ends the launch as abort() does.
+/// Runs the lane's items of @work, with the floating point modes of the launch.
+/// Returns false if a handler left the code. An uncaught exception ends the
+/// launch like abort().
 bool run_device_code(lane_position& self, const range_work& work);
 
-/// These end the launch and do not return. They return if the caller is not in
-/// device code of a lane of this process.
+/// These end the launch and don't return, unless the caller isn't in device
+/// code of a lane of this process.
 void leave_by_exception();
 void leave_by_exit();
 

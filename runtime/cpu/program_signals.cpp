@@ -17,18 +17,18 @@ namespace {
 
 constexpr std::array signals = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
 constexpr std::size_t levels = 8;
-constexpr int restorer_flag = 0x04000000; ///< SA_RESTORER, of the C library
+constexpr int restorer_flag = 0x04000000; ///< SA_RESTORER, set by the C library
 constexpr int own_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
 
-/// An action of the program.
+/// A signal action of the program.
 struct program_action {
     struct sigaction action = {};
-    std::atomic<bool> called{false}; ///< with SA_RESETHAND it is the default then
+    std::atomic<bool> called{false}; ///< with SA_RESETHAND, the default applies from then on
 };
 
 struct taken_signal {
     std::array<program_action, levels> actions; ///< indexed by level
-    std::atomic<int> level{-1};                 ///< of the installed handler
+    std::atomic<int> level{-1};                 ///< level of the installed handler
 };
 
 std::array<taken_signal, signals.size()> taken_signals;
@@ -47,9 +47,9 @@ bool is_raised(const siginfo_t& info) {
     return info.si_code <= 0;
 }
 
-/// Ends the process by the signal. An instruction that failed fails again when
-/// the handler returns, with the registers of that moment in a core file. The
-/// instruction after a breakpoint does not.
+/// Ends the process by the signal. A failed instruction fails again when the
+/// handler returns, so that a core file has the registers of that moment. The
+/// instruction after a breakpoint doesn't fail.
 void deliver_default(int signal, bool failed) {
     struct sigaction action = {};
     action.sa_handler = SIG_DFL;
@@ -58,7 +58,8 @@ void deliver_default(int signal, bool failed) {
     ::raise(signal);
 }
 
-/// A handler of the program that calls this one has its own context, or none.
+/// The context can't be trusted, because a handler of the program that calls
+/// this one may have passed its own or none.
 void call_handler(const struct sigaction& action, int signal, siginfo_t* info, void* context) {
     sigset_t mask;
     sigset_t all;
@@ -66,7 +67,7 @@ void call_handler(const struct sigaction& action, int signal, siginfo_t* info, v
     sigdelset(&mask, blocked_signal.load());
     sigorset(&all, &mask, &action.sa_mask);
     if ((action.sa_flags & SA_NODEFER) == 0) sigaddset(&all, signal);
-    pthread_sigmask(SIG_SETMASK, &all, nullptr); // the end of the handler restores it
+    pthread_sigmask(SIG_SETMASK, &all, nullptr); // restored when the handler returns
     if ((action.sa_flags & SA_SIGINFO) != 0)
         action.sa_sigaction(signal, info, context);
     else
@@ -102,8 +103,8 @@ constexpr std::array<handler, sizeof...(Level)> make_handlers(std::index_sequenc
 
 constexpr auto handlers = make_handlers(std::make_index_sequence<levels>());
 
-/// -1 for an action of the program. One that got the library's handler from
-/// signal() installs it with other flags.
+/// Returns -1 for an action of the program. Ignores the flags, because signal()
+/// may have installed the library's handler with other ones.
 int level_of(const struct sigaction& action) {
     for (std::size_t i = 0; i < levels; i++)
         if (action.sa_sigaction == handlers[i]) return static_cast<int>(i);
@@ -114,7 +115,7 @@ struct sigaction own_action(std::size_t level, const struct sigaction& of_progra
     struct sigaction own = {};
     own.sa_sigaction = handlers[level];
     own.sa_flags = own_flags | (of_program.sa_flags & SA_RESTART);
-    sigaddset(&own.sa_mask, blocked_signal.load()); // a failure is recorded to its end
+    sigaddset(&own.sa_mask, blocked_signal.load()); // don't interrupt the recording of a failure
     return own;
 }
 
@@ -129,8 +130,8 @@ bool is_same(const struct sigaction& left, const struct sigaction& right) {
            std::memcmp(&left.sa_mask, &right.sa_mask, sizeof(std::uint64_t)) == 0;
 }
 
-/// The level that is free for the action: above those of actions that it may
-/// call, or its own from before.
+/// Returns the level for the action: its previous one, or one above those of
+/// all actions that it may call.
 std::size_t level_for(const taken_signal& of, const struct sigaction& action) {
     const std::size_t above = static_cast<std::size_t>(of.level.load()) + 1; // level -1: 0
     for (std::size_t i = 0; i < above; i++)
@@ -152,14 +153,14 @@ void take(std::size_t index) {
     const int level = level_of(now);
     if (level >= 0 && level == of.level.load() && is_whole(now)) return;
     const std::lock_guard lock(taking);
-    sigaction(signals[index], nullptr, &now); // another lane may have taken it
+    sigaction(signals[index], nullptr, &now); // another lane may have been faster
     for (struct sigaction found = now;;) {
         const int known = level_of(found);
         const std::size_t kept = known >= 0 ? static_cast<std::size_t>(known) : keep(of, found);
         const struct sigaction own = own_action(kept, of.actions[kept].action);
         of.level.store(static_cast<int>(kept));
         if (is_same(now, own)) return;
-        // the program may have installed another in the meantime
+        // the program may have installed another one meanwhile
         sigaction(signals[index], &own, &found);
         if (is_same(found, now)) return;
         now = own;

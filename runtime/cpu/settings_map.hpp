@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The settings of addresses that the cpu device remembers: advice, the last
+// The per-address settings that the cpu device remembers: advice, the last
 // prefetch and knobs.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace hmmrt {
 
-/// The value of each knob plus one; 0 if it is not set.
+/// The value of each knob plus one; 0 if not set.
 using knob_values = std::array<std::uint32_t, HMMRT_KNOBS>;
 
 /// The settings of one page.
@@ -30,11 +30,11 @@ struct page_settings {
     bool operator==(const page_settings&) const = default;
 };
 
-/// Maps addresses to settings. Without locks.
+/// Maps addresses to settings. Does no locking.
 class settings_map {
   public:
-    /// Calls change(settings) for all settings of the range. Throws
-    /// std::bad_alloc before the first change.
+    /// Calls change(settings) for all settings of the range. May throw
+    /// std::bad_alloc, but only before the first change.
     template <class Change>
     void change(std::uint64_t begin, std::uint64_t end, Change change) {
         split(begin);
@@ -45,7 +45,7 @@ class settings_map {
         join(begin, end);
     }
 
-    /// As change(), for all addresses. Throws nothing.
+    /// As change(), for all addresses, but never throws.
     template <class Change>
     void change_all(Change change) {
         for (auto& [address, settings] : table_)
@@ -84,7 +84,7 @@ class settings_map {
         }
     }
 
-    /// Each element holds from its address to the next one.
+    /// Each element is valid from its address to the next one's.
     table table_{std::initializer_list<table::value_type>{{0, page_settings{}}}, own_pool()};
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Maps files to read them without the heap. Unit tests use this file, too.
+// Maps files for reading, without the heap. Unit tests use this file too.
 #include "sys/descriptors.hpp"
 #include "sys/syscalls.hpp"
 
@@ -20,7 +20,7 @@ ssize_t read_some(int fd, void* buffer, std::size_t bytes) {
     return got;
 }
 
-/// Reads a file without a size, as those in /proc, into memory of its own.
+/// Copies a file without a size, such as in /proc, to a new mapping.
 std::int64_t copy_content(int fd, std::size_t& bytes) {
     std::size_t size = std::size_t{1} << 18, used = 0;
     void* memory =

@@ -8,17 +8,17 @@
 
 namespace hmmrt::sys {
 
-/// Duplicates a descriptor, which exec closes, to a number that is not one of a
-/// standard file. Returns it or -errno.
+/// Duplicates a descriptor to a number above the standard files. exec closes
+/// the duplicate. Returns it or -errno.
 inline int duplicate_above_standard(int fd) {
     const int result = ::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     if (result >= 0) return result;
-    return errno == EINVAL ? -EMFILE : -errno; // RLIMIT_NOFILE has no such number
+    return errno == EINVAL ? -EMFILE : -errno; // beyond RLIMIT_NOFILE
 }
 
-/// Moves a descriptor that has the number of a standard file, which is possible
-/// if the program closed that file. Otherwise the program would read from, or
-/// print to, a file of the runtime. Returns the new number or -errno.
+/// Moves a descriptor whose number is that of a standard file, which happens if
+/// the program closed that file. Otherwise the program would read from or print
+/// to a file of the runtime. Returns the new number or -errno.
 inline int keep_standard_free(int fd) {
     if (fd < 0 || fd > STDERR_FILENO) return fd;
     const int result = duplicate_above_standard(fd);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Owners of descriptors and mappings.
+// RAII owners of descriptors and mappings.
 #pragma once
 
 #include "sys/syscalls.hpp"

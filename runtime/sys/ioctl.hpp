@@ -33,7 +33,7 @@ inline int create_space(int fd) {
 }
 
 /// Binds a device. If a signal interrupts the wait for an earlier binding,
-/// waits again for the rest of wait_msec.
+/// keeps waiting for the rest of wait_msec.
 inline int bind_device(int gpu_fd, hmmrt_gpu_bind& bind) {
     const std::uint64_t deadline = monotonic_milliseconds() + bind.wait_msec;
     bind.size = sizeof(bind);
@@ -66,12 +66,12 @@ inline int control_peer(int space, hmmrt_peer& request) {
     return call_driver(space, HMMRT_IOC_PEER, request);
 }
 
-/// @file: the space, or, in the scope of a device, a file without a space.
+/// @file: the space, or a file without a space for HMMRT_SCOPE_DEVICE.
 inline int control_knob(int file, hmmrt_knob& request) {
     return call_driver(file, HMMRT_IOC_KNOB, request);
 }
 
-/// @file: the space, or, for a cgroup, a file without a space.
+/// @file: the space, or a file without a space for a cgroup.
 inline int control_quota(int file, hmmrt_quota& request) {
     return call_driver(file, HMMRT_IOC_QUOTA, request);
 }
@@ -109,8 +109,8 @@ inline void add_prefetched(hmmrt_prefetch& all, const hmmrt_prefetch& part) {
         all.out_stayed[i] += part.out_stayed[i];
 }
 
-/// Prefetches a range. Continues after a signal; each page is processed once,
-/// so its outcome is that of the only attempt.
+/// Prefetches a range, and continues after signals. Each page is processed only
+/// once, so its outcome is that of the only attempt.
 inline int prefetch(int space, hmmrt_prefetch& request) {
     hmmrt_prefetch part = request;
     part.size = sizeof(part);

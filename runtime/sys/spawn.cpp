@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: MIT
 /*
- * Starting the agent without side effects on the program.
+ * Starts the agent without side effects on the program.
  *
  * An intermediate process shares the memory and descriptors of this process. It
  * starts a new session, starts the agent, and ends without a signal; only a
- * wait with __WALL can see it. The agent, which execveat() turns into an
- * ordinary child again, is therefore never a child of this process: the program
- * gets no SIGCHLD and no unknown child in wait(), and the agent gets no Ctrl-C.
- * The intermediate process stores the agent's pidfd in the shared descriptor
- * table.
+ * wait with __WALL can see it. execveat() turns the agent into an ordinary
+ * child again, but of the intermediate process. So the program gets no SIGCHLD
+ * and no unknown child in wait(), and the agent gets no Ctrl-C. The
+ * intermediate process stores the agent's pidfd in the shared descriptor table.
  *
- * If this process may not signal the agent, it kills the agent by a pipe: the
- * reader has SIGKILL as its signal and the agent as its owner. Permission
- * depends on the user ids with which the owner was set, and these are the
- * agent's ids. The program may have other ids when it ends the agent.
+ * If this process may not signal the agent, it kills the agent through a pipe,
+ * whose reader has SIGKILL as its signal and the agent as its owner. Permission
+ * depends on the user ids that set the owner, which are the agent's. The
+ * program may have different ids when it ends the agent.
  *
  * No process may inspect or trace the agent, from its first instruction on. Its
  * image can be executed but not read, so the kernel starts it undumpable,
- * unless an effective capability permits reading the image. The agent therefore
- * drops its effective capabilities before exec. They stay permitted until exec:
- * until then the agent still has the memory of its parent, and a process with
- * fewer capabilities could otherwise access that memory through the agent.
+ * unless an effective capability permits reading the image. So the agent drops
+ * its effective capabilities before exec. They stay permitted until exec: until
+ * then the agent still has its parent's memory, and a process with fewer
+ * capabilities could otherwise access that memory through the agent.
  *
- * Between clone() and exec this code must not use TLS, which belongs to the
- * calling thread, except for the errno that clone() has set.
+ * Between clone() and exec we must not use TLS, which belongs to the calling
+ * thread, except for the errno that clone() has set.
  */
 #include "sys/syscalls.hpp"
 
@@ -44,8 +43,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/// clone() by its other name in glibc. TSan takes clone() for fork(), and its
-/// state, which these children share, would be that of a forked child.
+/// Another name of clone() in glibc. TSan treats clone() like fork(), and would
+/// switch its state, which these children share, to that of a forked child.
 extern "C" int __clone(int (*function)(void*), void* stack, int flags, void* argument, ...);
 
 namespace hmmrt::sys {
@@ -85,7 +84,8 @@ std::int64_t drop_effective_capabilities() {
     return raw_syscall(SYS_capset, address_of(&header), address_of(capabilities));
 }
 
-/// What fcntl() and dup3() say about numbers from RLIMIT_NOFILE on.
+/// Converts the errors that fcntl() and dup3() return for numbers beyond
+/// RLIMIT_NOFILE.
 std::int64_t as_too_many_files(std::int64_t result, int error) {
     return result == -error ? -EMFILE : result;
 }
@@ -97,8 +97,8 @@ std::int64_t arrange_files(const agent_files& files) {
     const int targets[3] = {agent_control_fd, agent_gpu_fd, image_fd};
     std::int64_t temporary[3];
 
-    // A target number may be the number of another source: first copy all
-    // sources to temporary numbers.
+    // A target number may also be the number of another source, so first copy
+    // all sources to temporary numbers.
     for (int i = 0; i < 3; i++) {
         temporary[i] = as_too_many_files(
             raw_syscall(SYS_fcntl, arg(sources[i]), F_DUPFD_CLOEXEC, first_temporary_fd), EINVAL);
@@ -138,20 +138,20 @@ int run_middle(void* argument) {
     raw_syscall(SYS_setsid);
     if (__clone(run_agent, request.inner_stack_top, CLONE_VM | CLONE_VFORK | CLONE_PIDFD, &request,
                 &request.pidfd) < 0)
-        request.error = -errno; // that thread waits, and start_agent() restores it
+        request.error = -errno; // the owner of errno waits in start_agent(), which restores it
     for (;;)
         raw_syscall(SYS_exit, 0);
 }
 
-/// Held from reading the flag until it is restored. Otherwise another thread
-/// that starts an agent could read the cleared flag, and its agent could be
-/// orphaned after the flag is set again. A child of fork() never takes this
-/// lock, because it cannot use devices.
+/// Held from reading the flag until restoring it. Otherwise another thread that
+/// starts an agent could read the cleared flag, and its agent could be orphaned
+/// after the flag is set again. A child of fork() never takes this lock,
+/// because it can't use devices.
 constinit std::mutex subreaper_lock;
 
-/// Orphans become children of the nearest subreaper. This object clears the
-/// subreaper flag of the process temporarily. Setting the flag again also
-/// covers children forked in between.
+/// Orphans become children of the nearest subreaper, so this object temporarily
+/// clears the process's subreaper flag. Setting the flag again also covers
+/// children forked in between.
 class not_a_subreaper {
   public:
     not_a_subreaper() : lock_(subreaper_lock) {
@@ -212,8 +212,8 @@ int create_kill_pipe(int& reader, int& writer) {
 int kill_agent(int pidfd, int kill_writer) {
     const auto error =
         static_cast<int>(raw_syscall(SYS_pidfd_send_signal, arg(pidfd), arg(SIGKILL)));
-    // Write only after -EPERM: a program that closes all files may have reused
-    // the descriptor number of the pipe.
+    // Only write after -EPERM: a program that closes all files may have reused
+    // the pipe's descriptor number.
     if (error != -EPERM) return error;
     const char byte = 0;
     return static_cast<int>(raw_syscall(SYS_write, arg(kill_writer), address_of(&byte), 1));

@@ -37,9 +37,9 @@ auto retried(Call call) {
     return result < 0 ? static_cast<decltype(result)>(-errno) : result;
 }
 
-/// A file that would be larger than RLIMIT_FSIZE (ulimit -f), also a memfd, is
-/// an error for its writer, and SIGXFSZ, which ends the program. This object
-/// leaves the error only. Where the signal was pending before, it stays.
+/// If a file (or memfd) would exceed RLIMIT_FSIZE (ulimit -f), the writer gets
+/// an error and also SIGXFSZ, which ends the program. This object suppresses
+/// the signal, unless it was already pending.
 class without_file_size_signal {
   public:
     without_file_size_signal() {
@@ -82,7 +82,7 @@ int create_memfd(const char* name, unsigned flags) {
         retried([&] { return ::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | flags); }));
 }
 
-/// Since Linux 6.3 a memfd that will be executed needs MFD_EXEC.
+/// Since Linux 6.3, executable memfds need MFD_EXEC.
 int create_executable_memfd(const char* name) {
     constexpr unsigned executable = 0x10; // MFD_EXEC
     const int fd = create_memfd(name, executable);
@@ -144,19 +144,19 @@ int create_program_file(const char* name, const void* data, std::size_t bytes) {
 int create_shared_memory(const char* name, std::size_t bytes) {
     const int fd = create_memfd(name, 0);
     if (fd < 0) return fd;
-    // A memfd is created with mode 0777, and any process that may inspect the
-    // descriptors of this one can open it through /proc/PID/fd/N.
+    // A memfd is created with mode 0777, so any process that may inspect our
+    // descriptors could open it through /proc/PID/fd/N.
     int error = retried([&] { return ::fchmod(fd, 0); });
     const without_file_size_signal no_signal;
     if (error >= 0) error = retried([&] { return ::ftruncate(fd, static_cast<off_t>(bytes)); });
     return seal_or_close(fd, error, F_SEAL_SHRINK | F_SEAL_GROW);
 }
 
-/// The mode is not sufficient, because a process of the same user may change
-/// it. The kernel grants a read lease only if no file opened for writing
-/// remains; the memfd itself was created, not opened, and does not count. An
-/// open() that breaks the lease in between sends a signal, here SIGURG, which
-/// is ignored by default.
+/// The mode isn't sufficient, because a process of the same user may change it.
+/// The kernel only grants a read lease if the file isn't open for writing
+/// anywhere. The memfd itself doesn't count, because it was created, not
+/// opened. An open() that breaks the lease in between sends a signal, here
+/// SIGURG, which is ignored by default.
 int seal_shared_memory(int fd) {
     const int seals = F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
     const int error = retried([&] { return ::fcntl(fd, F_ADD_SEALS, seals); });
@@ -167,7 +167,7 @@ int seal_shared_memory(int fd) {
     return lease == -EAGAIN ? -EBUSY : 0;
 }
 
-/// The link of the descriptor is "/memfd:NAME (deleted)".
+/// The descriptor's link in /proc is "/memfd:NAME (deleted)".
 int describe_shared_memory(int fd, std::string& name, std::size_t& bytes) {
     constexpr std::string_view prefix = "/memfd:", suffix = " (deleted)";
     char target[256];
@@ -189,7 +189,7 @@ int duplicate_file(int fd) {
     return duplicate_above_standard(fd);
 }
 
-// Use raw calls: sanitizers refuse addresses that they do not manage.
+// Use raw calls, because sanitizers reject addresses that they don't manage.
 std::int64_t map(std::uint64_t address, std::size_t bytes, int protection, int flags, int fd,
                  std::uint64_t offset) {
     return raw_syscall(SYS_mmap, address, bytes, static_cast<std::uint64_t>(protection),
@@ -216,7 +216,7 @@ int lock_memory(std::uint64_t address, std::size_t bytes) {
 
 int lock_on_fault(std::uint64_t address, std::size_t bytes) {
     const auto result = static_cast<int>(raw_syscall(SYS_mlock2, address, bytes, MLOCK_ONFAULT));
-    // valgrind does not know the call. The cpu device, which it can run, moves nothing.
+    // valgrind doesn't know the call. It can only run the cpu device, which migrates nothing.
     return result == -ENOSYS ? lock_memory(address, bytes) : result;
 }
 
@@ -224,10 +224,9 @@ int unlock_memory(std::uint64_t address, std::size_t bytes) {
     return static_cast<int>(raw_syscall(SYS_munlock, address, bytes));
 }
 
-/// With these flags msync() checks for locked mappings and does nothing else.
-/// valgrind takes that for a read of the range, and reports what is not
-/// initialized or not allocated there. It runs the cpu device, which can do
-/// without an answer.
+/// With these flags msync() only checks for locked mappings. valgrind mistakes
+/// it for a read of the range and reports uninitialised or unallocated bytes.
+/// It runs the cpu device, which works without an answer.
 bool has_locked(std::uint64_t address, std::size_t bytes) {
     if (under_valgrind()) return false;
     return raw_syscall(SYS_msync, address, bytes, MS_ASYNC | MS_INVALIDATE) == -EBUSY;
@@ -238,8 +237,8 @@ std::uint64_t locked_memory_limit() {
     return ::getrlimit(RLIMIT_MEMLOCK, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
 }
 
-/// mincore() fails if a part is not mapped. msync() would do, too, but valgrind
-/// complains about it if a part of the range is free heap memory.
+/// mincore() fails if a part is not mapped. msync() would do too, but valgrind
+/// complains if the range contains free heap memory.
 [[gnu::noinline]] bool is_mapped(std::uint64_t address, std::size_t bytes) {
     constexpr std::size_t pages = 16 << 10; // at a time
     unsigned char resident[pages];
@@ -252,7 +251,8 @@ std::uint64_t locked_memory_limit() {
     return true;
 }
 
-/// Copies a byte of each page. The kernel may refuse that altogether: seccomp.
+/// Copies a byte of each page. The kernel may refuse that altogether, for
+/// example because of seccomp.
 bool is_readable(std::uint64_t address, std::size_t bytes) {
     constexpr std::size_t pages = 64; // at a time
     if (bytes > ~std::uint64_t{0} - address) return false;
@@ -332,12 +332,12 @@ const char* environment(const char* name) {
 int usable_cpus() {
     cpu_set_t set;
     if (::sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
-    // more CPUs than cpu_set_t can hold
+    // there are more CPUs than cpu_set_t can hold
     const long online = ::sysconf(_SC_NPROCESSORS_ONLN);
     return online > 0 ? static_cast<int>(online) : 1;
 }
 
-/// These instructions do nothing. valgrind takes them for a question.
+/// These instructions are no-ops, but valgrind recognises them as a request.
 bool under_valgrind() {
     constexpr std::uint64_t running_on_valgrind = 0x1001;
     const volatile std::uint64_t question[6] = {running_on_valgrind};
