@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory that the library allocated: cells of slabs if it is small, else a
- * mapping for each allocation. Migrating or freeing it affects no other memory,
- * except that small allocations may share a page. Otherwise it does not differ
- * from other memory.
+ * Memory that the library allocated: cells of slabs if it is small, otherwise a
+ * mapping per allocation. Migrating or freeing it affects no other memory,
+ * except that small allocations may share a page. Apart from that, it is
+ * ordinary memory.
  */
 #pragma once
 
@@ -27,9 +27,9 @@ struct allocation {
     std::uint64_t begin = 0;
     std::size_t bytes = 0;
     memory_kind kind = memory_kind::managed;
-    /// current device at allocation, or the pool's
+    /// the current device at allocation, or the pool's
     int device = 0;
-    /// pool to which it returns; NULL: unmap it
+    /// the pool that gets it back; NULL to unmap it
     std::shared_ptr<memory_pool> pool;
 
     void* memory() const { return reinterpret_cast<void*>(begin); }
@@ -43,14 +43,13 @@ struct memory_place {
 
 class managed_memory {
   public:
-    /// Allocates zero-filled memory; whole pages are page-aligned, less is
-    /// aligned to 256 bytes, and from 2 MiB on it is aligned to 2 MiB. Memory of
-    /// a device has it as its preferred location, which must be started. Throws
-    /// failure and std::bad_alloc.
+    /// Allocates zero-filled memory. Whole pages are page-aligned, smaller sizes are aligned to 256
+    /// bytes, and sizes from 2 MiB on to 2 MiB. Device memory gets @where, which must be started,
+    /// as its preferred location. Throws failure and std::bad_alloc.
     allocation allocate(std::size_t bytes, memory_kind kind, device& where);
-    /// Adds memory of map() to the list. Throws std::bad_alloc.
+    /// Adds memory from map() to the list. Throws std::bad_alloc.
     void add(const allocation& given);
-    /// The allocation that contains the address.
+    /// Returns the allocation that contains the address.
     std::optional<allocation> find(const void* ptr) const;
     /// Removes the allocation at @memory from the list if wanted(allocation).
     /// The caller returns it to its pool or calls release().
@@ -66,24 +65,25 @@ class managed_memory {
             ending_.insert(table_.extract(found));
         return gone;
     }
-    /// Ends an allocation that forget() removed.
+    /// Releases an allocation that forget() removed.
     void release(const allocation& gone) noexcept;
 
     /// Returns @bytes rounded up to a cell or to whole pages; throws
     /// std::bad_alloc.
     static std::size_t rounded(std::size_t bytes, memory_kind kind);
-    /// Returns memory as allocate() does, which is not in the list. It has
-    /// rounded() bytes, or whole pages. @zeroed: it must be filled with zeroes.
+    /// Like allocate(), but doesn't add the memory to the list. The result has
+    /// rounded() bytes or whole pages. If @zeroed, it must be zero-filled.
     memory_place map(std::size_t bytes, memory_kind kind, device& where, bool zeroed);
-    /// Sets the preferred location of memory of map() again if it may have
-    /// changed since. Throws failure.
+    /// Sets the preferred location of memory from map() again if it may have
+    /// changed. Throws failure.
     void place(const memory_place& given, device& where);
-    /// True if the memory is a cell, which shares its slab with others.
+    /// True if the memory is a cell, so that it shares its slab with others.
     bool is_cell(std::uint64_t begin) const { return slabs_.has(begin); }
-    /// Ends memory of map(). False if the kernel cannot unmap it now: then its
-    /// contents are gone, and it stays the caller's.
+    /// Unmaps memory from map(). Returns false if the kernel can't unmap it
+    /// now: then its contents are gone, and the caller still owns it.
     bool unmap(const memory_place& gone) noexcept;
-    /// As above, and tries again later what cannot be unmapped.
+    /// As above, but takes over memory that can't be unmapped now, and retries
+    /// later.
     void end(const memory_place& gone) noexcept;
 
   private:

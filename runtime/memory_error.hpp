@@ -7,8 +7,8 @@ namespace hmmrt {
 /// Throws failure. @error may be positive or negative.
 [[noreturn]] void throw_memory_error(const char* operation, int error);
 
-/// As above, for madvise(), which has specific errors for unmapped and for
-/// locked memory. @error is positive.
+/// As above, for madvise(), which has specific errors for unmapped and locked
+/// memory. @error is positive.
 [[noreturn]] void throw_discard_error(int error);
 
 /// Throws failure if @result is negative.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory objects: memory apart from addresses. A memory object is a file, and
- * the library keeps one descriptor of it as long as the program has a handle of
- * it, or a mapping. The kernel frees the memory with the last reference of any
+ * Memory objects: memory without addresses. A memory object is a file. The
+ * library keeps one descriptor of it while the program has a handle or a
+ * mapping of it. The kernel frees the memory with the last reference of any
  * process.
  */
 #pragma once
@@ -18,7 +18,7 @@ namespace hmmrt {
 /// Sizes and offsets of memory objects are multiples of this.
 inline constexpr std::uint64_t object_granularity = 2 << 20;
 
-/// The descriptor of a memory object. fork()ed children close it.
+/// The descriptor of a memory object. It is closed in fork()ed children.
 class object_file {
   public:
     /// Takes over @fd. Throws failure and std::bad_alloc.
@@ -38,20 +38,20 @@ struct memory_object {
     std::size_t bytes;
     hmmMemAllocationProp properties;
     std::uint32_t location; ///< the kernel's id
-    /// the device that it is on, else the current device when it was made
+    /// the object's device, or the current device at its creation
     int device;
-    bool charged; ///< machine::forget_object() is due when it goes
+    bool charged; ///< call machine::forget_object() when it is destroyed
     std::uint64_t handle = 0;
-    unsigned handles = 0;   ///< that the program has to release
-    std::size_t mapped = 0; ///< parts of mappings
+    unsigned handles = 0;   ///< references that the program must release
+    std::size_t mapped = 0; ///< number of mapped parts
 };
 
 /// Creates a memory object with checked properties. Throws failure.
 memory_object create_object(std::size_t bytes, const hmmMemAllocationProp& properties);
-/// Throws failure if @fd, which stays the caller's, is not of a memory object.
+/// Throws failure if @fd isn't a memory object. The caller keeps @fd.
 memory_object import_object(int fd);
-/// Returns the properties with what they mean, with HostNumaCurrent replaced by
-/// the node. Throws failure for properties that no memory object can have.
+/// Returns the properties in normal form, with HostNumaCurrent replaced by the
+/// node. Throws failure for properties that no memory object can have.
 hmmMemAllocationProp checked(const hmmMemAllocationProp* properties);
 
 } // namespace hmmrt

@@ -2,18 +2,17 @@
 /*
  * Stream-ordered allocation.
  *
- * A pool keeps mappings that were freed, or cells of slabs if they are small. It
- * reuses a mapping immediately for work that is queued after the free in the
- * same queue, and for all work once that position is reached. A synchronisation
- * unmaps unused mappings while the pool is larger than its threshold. What
- * cannot be unmapped then stays in the pool.
+ * A pool keeps freed mappings, or cells of slabs if they are small. It reuses a mapping immediately
+ * for work that is queued after the free in the same queue, and for all work once that position is
+ * reached. A synchronisation unmaps unused mappings while the pool is larger than its threshold.
+ * What can't be unmapped stays in the pool.
  *
  * Locking: lock_ of a pool protects its list, and is held while a mapping is
- * created or unmapped. It is taken without holding a lock of a device, a
- * session or the table of memory; these may be taken under it.
+ * created or unmapped. Don't take it while holding a lock of a device, a
+ * session or the table of memory; these nest inside it.
  *
  * Lifetime: an allocation holds a reference to its pool. A destroyed pool stays
- * in pool_table until none of its memory is allocated or waited for.
+ * in pool_table until all its memory is freed and no longer in use.
  */
 #pragma once
 
@@ -37,13 +36,13 @@ class device;
 struct kept_memory {
     std::uint64_t begin;
     std::size_t bytes;
-    /// work that may still use the mapping; NULL: none
+    /// work that may still use the mapping, or NULL
     std::shared_ptr<event_point> after;
 };
 using kept_list = std::pmr::list<kept_memory>;
 
-/// Creates a list with one element for give_back(), which then needs no memory.
-/// Throws std::bad_alloc.
+/// Creates a list with one element for give_back(), which therefore doesn't
+/// have to allocate. Throws std::bad_alloc.
 kept_list returned_memory(const allocation& gone);
 
 class memory_pool : public std::enable_shared_from_this<memory_pool> {
@@ -55,23 +54,22 @@ class memory_pool : public std::enable_shared_from_this<memory_pool> {
     ~memory_pool();
 
     device& get_device() const { return device_; }
-    /// Allocates memory for work that is queued in @in of @where from now on.
-    /// Throws failure.
+    /// Allocates memory for work that is queued in stream @in of @where from
+    /// now on. Throws failure.
     allocation allocate(std::size_t bytes, device& where, const stream* in);
     void give_back(kept_list&& gone, std::shared_ptr<event_point> after) noexcept;
-    /// Counts memory that did not come from the pool as if it had. give_back() is next.
+    /// Counts memory from elsewhere as the pool's, before give_back().
     void take_over(std::size_t bytes) noexcept;
 
     /// Unmaps unused memory until the pool has at most @keep bytes.
     void trim(std::size_t keep);
-    /// Called after a synchronisation: trims to the threshold. False if the
-    /// pool is destroyed and empty.
+    /// Called after a synchronisation: trims to the threshold. Returns false if
+    /// the pool is destroyed and empty.
     bool settle();
-    /// Destroys the pool: it keeps no freed memory from now on.
+    /// Destroys the pool, which doesn't keep freed memory from now on.
     void destroy();
 
-    /// Throws failure for an unknown attribute, or one that cannot be set to
-    /// this value.
+    /// Throws failure for an unknown attribute or an invalid value.
     void get(hmmMemPoolAttr attribute, void* value) const;
     void set(hmmMemPoolAttr attribute, const void* value);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Memory ranges: from program ranges to page ranges of the kernel interface.
+// Converts memory ranges of programs to page ranges of the kernel interface.
 #pragma once
 
 #include "agent/control.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Work that migrates or discards the memory of a range, to be queued in a
-// stream. Each function throws failure for a range that cannot exist.
+// Creates requests to migrate or discard the memory of a range, for streams.
+// Each function throws failure for an impossible range.
 #pragma once
 
 #include "memory_range.hpp"
@@ -16,7 +16,7 @@ inline work_request prefetch_of(const void* ptr, std::size_t bytes, std::uint32_
     return request;
 }
 
-/// Queues a prefetch, which counts as the last one of its pages from now on.
+/// Queues a prefetch. From now on it counts as the last prefetch of its pages.
 inline void launch_prefetch(stream_user& where, work_request prefetch) {
     const prefetch_work& work = prefetch.prefetch;
     queued_prefetches::entries fresh(own_pool());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Text in a buffer of its own: composing it needs no heap, which the lane that
-// failed may have locked.
+// Text in a fixed buffer. Composing it needs no heap, which the failed lane may
+// have locked.
 #pragma once
 
 #include <cstdarg>
@@ -10,7 +10,7 @@
 
 namespace hmmrt {
 
-/// Text that does not fit is cut.
+/// Truncates text that doesn't fit.
 class message {
   public:
     [[gnu::format(printf, 2, 3)]] void add(const char* pattern, ...) {
@@ -21,7 +21,7 @@ class message {
         if (length > 0) used_ += static_cast<std::size_t>(length);
         if (used_ > sizeof(text_) - 1) used_ = sizeof(text_) - 1;
     }
-    /// "8 MiB", or in KiB if the size is not a multiple of that.
+    /// "8 MiB", or in KiB if the size isn't a multiple of 1 MiB.
     void add_size(std::uint64_t bytes) {
         constexpr std::uint64_t kibibyte = 1 << 10, mebibyte = 1 << 20;
         const bool whole = bytes % mebibyte == 0;

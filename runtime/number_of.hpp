@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Enumerations of the C interface.
+// Reads enumerations of the C interface.
 #pragma once
 
 #include <cstring>
 
 namespace hmmrt {
 
-/// The number in an enumeration. C programs can pass any; C++ must not load
-/// one that the type does not have.
+/// Returns the value of an enumeration. C programs can pass any number, but
+/// loading one that the type doesn't have is undefined in C++.
 template <class Enumeration>
 unsigned number_of(const Enumeration& value) {
     unsigned number = 0;

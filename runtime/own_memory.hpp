@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Objects of the runtime have their own mappings.
+ * The runtime's own objects are in mappings of their own.
  *
  * Every launch accesses these objects. On the heap they would share pages, or
  * the unit that a device fault migrates, with program data that the device
- * uses, and each launch would migrate those pages. Inaccessible pages on both
- * sides keep the kernel from merging the mapping with its neighbours.
+ * uses, so that each launch would migrate those pages. Inaccessible pages on
+ * both sides keep the kernel from merging the mapping with its neighbours.
  */
 #pragma once
 
@@ -20,11 +20,11 @@
 
 namespace hmmrt {
 
-/// Unmaps pages and the inaccessible ones around them. Where that is impossible
-/// now, it is tried again with the next mapping that ends.
+/// Unmaps pages and the inaccessible pages around them. If that is impossible
+/// now, we retry it whenever another mapping ends.
 void unmap_own_memory(std::uint64_t inner, std::size_t bytes) noexcept;
 
-/// For a few long-lived objects: each allocation is a mapping.
+/// For a few long-lived objects: uses one mapping per allocation.
 template <class T>
 struct own_memory_allocator {
     using value_type = T;
@@ -63,7 +63,7 @@ struct own_memory_allocator {
 /// Base class: `new` allocates the object in its own mapping.
 class in_own_memory {
   public:
-    // The sized operator delete matches.
+    // The matching operator delete is the sized one.
     // NOLINTNEXTLINE(misc-new-delete-overloads)
     static void* operator new(std::size_t bytes) {
         return own_memory_allocator<std::byte>().allocate(bytes);
@@ -73,7 +73,7 @@ class in_own_memory {
     }
 };
 
-/// Memory resource for small objects, which share such mappings. Never
+/// Memory resource for small objects, which share such mappings. It is never
 /// destroyed.
 std::pmr::memory_resource* own_pool();
 

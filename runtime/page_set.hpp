@@ -2,7 +2,7 @@
 /*
  * A set of pages, stored as ranges that are never merged. The caller splits
  * ranges in advance where they may have to be split, so that removing pages
- * needs no memory.
+ * doesn't allocate.
  */
 #pragma once
 
@@ -18,8 +18,8 @@ class page_set {
   public:
     /// Adds pages that are not in the set. Throws std::bad_alloc.
     void add(std::uint64_t begin, std::uint64_t end) { ranges_.emplace(begin, end); }
-    /// Splits a range that contains @at. Throws std::bad_alloc, and then the
-    /// set is unchanged.
+    /// Splits the range that contains @at. If it throws std::bad_alloc, the set
+    /// is unchanged.
     void cut(std::uint64_t at) {
         const auto next = ranges_.lower_bound(at);
         if (next == ranges_.begin()) return;

@@ -2,10 +2,10 @@
 /*
  * Prefetches that are queued in streams.
  *
- * The last prefetch of a page is the one that was requested last. The kernel
- * learns of a prefetch when it runs, so until then this list knows it. A
- * prefetch that is done stays in the list as long as an older one is not, up to
- * a bound: what the older one will tell the kernel is not the answer.
+ * A page's last prefetch is the one that was requested last. The kernel only
+ * learns of a prefetch when it runs, so we record it here until then. A
+ * completed prefetch stays in the list while an older one is still queued, up
+ * to a bound: the older one would overwrite the kernel's answer.
  */
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace hmmrt {
 
-/// Pages, and where their last requested prefetch goes.
+/// Pages, and the destination of their last requested prefetch.
 struct requested_prefetch {
     std::uint64_t begin;
     std::uint64_t end;
@@ -33,18 +33,18 @@ using prefetch_parts = std::pmr::vector<requested_prefetch>;
 class queued_prefetches {
   public:
     struct entry : requested_prefetch {
-        /// recorded when it was queued; NULL: it was not queued, and is done
+        /// its position in a queue; NULL if it ran without being queued
         std::shared_ptr<event_point> done;
     };
     using entries = std::pmr::list<entry>;
 
-    /// Takes the entries of @fresh, which uses own_pool().
+    /// Moves the entries out of @fresh, which uses own_pool().
     void add(entries& fresh) noexcept;
-    /// Cuts [begin, end) into parts in the order of their requests: those of
-    /// queued prefetches first, and then those of which the kernel knows, with
-    /// HMMRT_LOCATION_NONE. Throws std::bad_alloc.
+    /// Splits [begin, end) into parts by their last prefetch: first those of
+    /// queued prefetches, newest first, and then those that only the kernel
+    /// knows, with HMMRT_LOCATION_NONE. Throws std::bad_alloc.
     prefetch_parts parts_of(std::uint64_t begin, std::uint64_t end);
-    /// Keeps no session that has ended.
+    /// Drops references to sessions that have ended.
     void forget_done() noexcept;
 
   private:

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Registered memory (hmmHostRegister()): ranges of bytes that do not overlap,
- * with locked pages. Two ranges may share a page, which stays locked until both
- * are unregistered. The kernel does not count locks: pages that the program had
- * locked before their first registration are recorded, and stay locked after
- * the last one ends.
+ * Registered memory (hmmHostRegister()): byte ranges that don't overlap, with
+ * locked pages. Two ranges may share a page, which stays locked until both are
+ * unregistered. The kernel doesn't count locks, so we record which pages the
+ * program had locked before their first registration. These stay locked after
+ * the last registration ends.
  *
- * Locking may take long and runs without the mutex. A registration is added to
- * the list before that, so that no other registration can use its bytes. Until
- * it is ready, lookups do not return it.
+ * Locking may take long, so we do it without the mutex. We add a registration
+ * to the list before that, so that no other registration can use its bytes.
+ * Lookups ignore it until it is ready.
  */
 #pragma once
 
@@ -28,19 +28,19 @@ struct page_range;
 
 class registered_memory {
   public:
-    /// @migrate_back is called with pages that may be locked, before they are
-    /// in system memory. @needed: a limit on locked pages is an error. Throws
+    /// Calls @migrate_back with pages that may be locked, before they are in
+    /// system memory. @needed: a limit on locked pages is an error. Throws
     /// failure, and then nothing is registered.
     void add(const void* ptr, std::size_t bytes, unsigned flags, int device,
              void (*migrate_back)(const page_range&) noexcept, bool needed = true);
     /// As above, for memory that stays in system memory without a lock.
     void add_without_lock(const void* ptr, std::size_t bytes, unsigned flags, int device);
     void remove(const void* ptr);
-    /// The flags with which the memory at the address was registered.
+    /// The flags that the memory at the address was registered with.
     std::optional<unsigned> flags_of(const void* ptr) const;
     /// The current device of the registering thread.
     std::optional<int> device_of(const void* ptr) const;
-    /// Begin and end of the registration that contains the address.
+    /// Start and end of the registration that contains the address.
     std::optional<std::pair<std::uint64_t, std::uint64_t>> ends_of(const void* ptr) const;
 
   private:
@@ -62,7 +62,7 @@ class registered_memory {
 
     mutable std::mutex lock_;
     table table_{own_pool()}; ///< sorted by address
-    page_set locked_before_;  ///< registered pages that were locked before
+    page_set locked_before_;  ///< registered pages that the program had locked
 };
 
 } // namespace hmmrt

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Errors that a sanitizer of the program finds in device code.
+ * Errors that the program's sanitizer finds in device code.
  *
- * A sanitizer ends the process that it runs in. On a lane of an agent, that
- * call only ends the launch, and a program that does not look at errors would
- * end with status 0. So the program ends as the sanitizer wanted.
+ * A sanitizer ends the process that it runs in. On an agent's lane, that call
+ * only ends the launch, and a program that doesn't check for errors would exit
+ * with status 0. So we end the program as the sanitizer wanted.
  */
 #pragma once
 
@@ -12,10 +12,9 @@
 
 namespace hmmrt {
 
-/// True while the sanitizer writes its report, before it ends the process. Known
-/// for ASan only.
+/// True while the sanitizer writes its report, before it ends the process. Only known for ASan.
 bool sanitizer_reports();
-/// The status with which the program must end; 0: it continues.
+/// Returns the status that the program must exit with; 0 to continue.
 int status_of_sanitizer(const fault_block& fault);
 
 } // namespace hmmrt

@@ -14,7 +14,8 @@ namespace hmmrt {
 /// valid count.
 std::uint32_t choose_lane_count(const char* text, int cpus);
 
-/// HMMRT_STRICT=@text; if not set, strict if the program runs under seccomp.
+/// HMMRT_STRICT=@text. If it isn't set, strict mode is on if the program runs
+/// under seccomp.
 bool choose_strict(const char* text, int seccomp_mode);
 
 /// HMMRT_LAUNCH_TIMEOUT=@text in milliseconds, 0 if there is no limit; throws
@@ -25,10 +26,9 @@ std::uint64_t choose_launch_limit(const char* text);
 enum class machine_choice { whatever_there_is, simulated, cpu };
 machine_choice choose_kind(const char* text);
 
-/// CUDA_VISIBLE_DEVICES=@text, or another @variable of its kind: which of the
-/// devices with these UUIDs are visible, by their numbers and in this order. All
-/// of them if it is not set. The list ends at what names no device. Throws
-/// failure if it names one twice.
+/// CUDA_VISIBLE_DEVICES=@text, or a similar @variable. Returns the numbers of the visible devices,
+/// in the variable's order, or of all devices if it isn't set. @uuids are the UUIDs of all devices.
+/// The list ends at the first entry that matches no device. Throws failure if an entry is repeated.
 std::vector<std::size_t> choose_visible(const char* variable, const char* text,
                                         std::span<const std::string> uuids);
 
@@ -38,16 +38,16 @@ bool choose_blocking(const char* text);
 /// HMMRT_DEVICES=@text: number of cpu devices, 1 if not set; throws failure.
 std::uint32_t choose_device_count(const char* text);
 
-/// HMMRT_DEVICE_MEMORY=@text: size of the memory of a cpu device in bytes, or
-/// with one of the letters K, M, G and T; @standard if not set. A multiple of
-/// the page size. Throws failure.
+/// HMMRT_DEVICE_MEMORY=@text: memory size of a cpu device in bytes, optionally
+/// with a suffix K, M, G or T; @standard if not set. A multiple of the page
+/// size. Throws failure.
 std::uint64_t choose_device_memory(const char* text, std::uint64_t standard);
 
 /// HMMRT_STACK_SIZE=@text: size of the stack of a lane, as above, but at least
 /// smallest_stack_bytes; @standard if not set. Throws failure.
 std::size_t choose_stack_bytes(const char* text, std::size_t standard);
 
-/// The runtime itself and the TLS of the program use a part of a lane's stack.
+/// The runtime and the program's TLS use part of a lane's stack.
 inline constexpr std::size_t smallest_stack_bytes = 256 << 10;
 
 /// A launch in @pieces of @items each; the last may be shorter.

@@ -2,8 +2,8 @@
 /*
  * Small blocks of memory that never migrate.
  *
- * Memory that both the CPU and the device access at every launch would migrate
- * back and forth, and its neighbours on the heap with it. Shared memory stays
+ * Memory that both the CPU and the device access in every launch would migrate
+ * back and forth, together with its neighbours on the heap. Shared memory stays
  * in system memory, and devices map it remotely.
  */
 #pragma once

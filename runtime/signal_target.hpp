@@ -2,10 +2,10 @@
 /*
  * Signals that device code sends.
  *
- * A signal that would end the program ends the launch instead: abort() in a
- * kernel is an error of the device. A signal to the calling thread itself could
- * never be delivered, because the parked thread blocks all signals; it ends the
- * launch too.
+ * A signal that would end the program ends the launch instead, so that abort()
+ * in a kernel is an error of the device. A signal to the calling thread itself
+ * also ends the launch: the parked thread blocks all signals, so it could never
+ * be delivered.
  */
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace hmmrt {
 
-/// Information about possible targets of a signal call. The parked thread
-/// queries it and takes no lock.
+/// Answers questions about possible targets of a signal call. The parked thread
+/// asks them and must not take locks.
 class signal_view {
   public:
     virtual ~signal_view() = default;

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * Small allocations share mappings, because a process has only so many
- * (vm.max_map_count): a slab is a mapping that is cut into cells of one size.
+ * Small allocations share mappings, because the number of mappings of a process
+ * is limited (vm.max_map_count). A slab is a mapping that is divided into cells
+ * of one size.
  *
  * Allocations of different kinds, and of different devices, never share a slab,
  * so the pages of a slab have one preferred location. Cells of less than a page
  * share the advice and the residency of their page.
  *
- * A group is what the kernel can handle alone: one page with several cells, or
- * the pages of one cell. When no cell of a group is used any more, its pages are
- * mapped again before it is used again. That frees their memory, also that on a
- * device, and ends what the program has set for these addresses. Until then the
- * group is stale. A cell that is used again while its page is in use is filled
- * with zeroes. Pinned memory is locked as long as its slab exists, and is not
- * mapped again.
+ * A group is the smallest unit that the kernel can handle: one page with several cells, or the
+ * pages of one cell. When its last cell is freed, the group becomes stale. Before it is used again,
+ * we map its pages anew, which frees their memory, including device memory, and resets the
+ * program's settings for these addresses. A cell that is reused while its page is in use is
+ * zero-filled. Pinned memory stays locked as long as its slab exists, and isn't mapped anew.
  *
- * A slab without used cells is unmapped. What the kernel cannot map again or
- * unmap now, for lack of mappings, is kept and tried again later.
+ * A slab without used cells is unmapped. If the kernel can't remap or unmap
+ * pages for lack of mappings, we keep them and retry later.
  */
 #pragma once
 
@@ -45,28 +44,28 @@ enum class memory_kind : std::uint8_t {
 
 class slab_table {
   public:
-    /// Returns the size of the cell for @bytes; 0 if they do not get one.
+    /// Returns the cell size for @bytes; 0 if this size doesn't get a cell.
     static std::size_t cell_size(std::size_t bytes, memory_kind kind);
 
-    /// Returns a cell, which is aligned to its size or to pages; none if these
-    /// bytes get no cell, or there is not enough memory for a slab. The device
-    /// must be started. Throws failure and std::bad_alloc.
+    /// Returns a cell, aligned to its size or to pages. Returns nothing if
+    /// @bytes doesn't get a cell, or if there isn't enough memory for a slab.
+    /// The device must be started. Throws failure and std::bad_alloc.
     std::optional<std::uint64_t> take(std::size_t bytes, memory_kind kind, device& where,
                                       bool zeroed);
     bool has(std::uint64_t address) const;
-    /// Sets the preferred location of a cell again that is used for something
-    /// else now. If other cells share its page, only if the device was reset
-    /// since. Throws failure.
+    /// Sets the preferred location again for a cell that is being reused. If
+    /// other cells share its page, does so only if the device was reset since.
+    /// Throws failure.
     void place(std::uint64_t cell, device& where);
     void give(std::uint64_t cell) noexcept;
 
   private:
     enum class cell_state : std::uint8_t {
-        zero,  ///< free, and the pages were not touched
+        zero,  ///< free, pages never touched
         old,   ///< free, with contents
         used,  ///< allocated
-        stale, ///< its pages must be mapped again first
-        gone,  ///< its pages are not mapped any more, and cannot be
+        stale, ///< its pages must be mapped anew first
+        gone,  ///< its pages are unmapped and can't be mapped
     };
     /// kind, number of the device, size of the cells
     using slab_kind = std::tuple<memory_kind, int, std::size_t>;
@@ -88,7 +87,7 @@ class slab_table {
         std::pmr::vector<std::uint64_t> placed;
         std::size_t used = 0;  ///< cells
         std::size_t free = 0;  ///< cells that can be used at once
-        std::size_t first = 0; ///< no such cell is before this one
+        std::size_t first = 0; ///< no free cell has a lower index
         std::size_t stale = 0; ///< groups
         bool has_gone = false;
         std::uint32_t device_id = 0;
@@ -97,7 +96,7 @@ class slab_table {
         bool open = true;
     };
     struct slabs_of_kind {
-        address_list open{own_pool()}; ///< slabs with cells that are free or stale
+        address_list open{own_pool()}; ///< slabs with free or stale cells
         address_list full{own_pool()};
         std::size_t bytes = 0;
     };

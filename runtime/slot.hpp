@@ -2,7 +2,7 @@
 /*
  * Choosing the address of the slot.
  *
- * The address must be free in the application, and must not be reserved by
+ * The address must be free in the application. It also must not be reserved by
  * convention: sanitizers own fixed parts of the address space even before they
  * map them.
  */
@@ -16,8 +16,8 @@ namespace hmmrt {
 
 inline constexpr std::uint32_t slot_candidates = 256;
 
-/// Candidate address @index; the best is the first. Under TSan only the last
-/// are free: it keeps everything for itself that is not memory of programs.
+/// Candidate address @index, in order of preference. Under TSan only the last
+/// ones are free, because it reserves everything except for program memory.
 constexpr std::uint64_t slot_candidate(std::uint32_t index) {
     constexpr std::uint64_t bases[] = {0x2a0000000000, 0x480000000000, 0x680000000000,
                                        0x7e9000000000};

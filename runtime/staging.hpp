@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The source of a copy, taken when the call was made.
+ * Copies of source data, made at the time of the call.
  *
  * Such a buffer is in memory that never migrates. It lives as long as the
  * closure of its copy, which is destroyed when a later call finds the copy
- * complete. How much a process has of them is bounded, so take() may return
- * none: the caller then waits for its copy instead.
+ * complete. The total size per process is limited, so take() may fail; the
+ * caller then waits for its copy instead.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ class staged_bytes {
     static constexpr std::size_t most_of_a_copy = 4 << 20;
     static constexpr std::size_t most_of_a_process = 32 << 20;
 
-    /// Empty if the bound is reached, or there is no memory.
+    /// Returns an empty object if the limit is reached or there is no memory.
     static staged_bytes take(std::size_t bytes) noexcept;
 
     staged_bytes() = default;
@@ -39,7 +39,7 @@ class staged_bytes {
     static char* allocate(std::size_t bytes) noexcept;
 
     char* data_ = nullptr;
-    std::size_t bytes_ = 0; ///< that are counted
+    std::size_t bytes_ = 0; ///< counted towards the limit
 };
 
 } // namespace hmmrt

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * Tells TSan in which order device code runs, if the program uses TSan. The
- * library itself need not be built with it, and then TSan does not see the
- * atomics of the rings.
+ * library itself may be built without it, and then TSan doesn't see the atomics
+ * of the rings.
  *
- * Each entry of a ring is two points in time: published, and over. A lane that
- * starts a piece is after both the publication and the end of all that the
- * entry waits for. Two pieces of an entry are in no order, so that TSan finds
- * their races.
+ * Each ring entry is two points in time: its publication and its end. A lane
+ * that starts a piece comes after the publication, and after the end of all
+ * that the entry waits for. Two pieces of the same entry are unordered, so that
+ * TSan finds races between them.
  */
 #pragma once
 
@@ -33,12 +33,12 @@ inline const void* end_before(work_queue& queue, std::uint32_t position) {
     return &entry_at(queue, position - 1).done;
 }
 
-/// Call it before an entry is published, and before its gate is opened.
+/// Call this before publishing an entry, and before opening its gate.
 inline void publish(const ring_entry& entry) {
     release(&entry.cursor);
 }
 
-/// Call it when a position was found to be reached.
+/// Call this when a position is found to be reached.
 inline void reach(work_queue& queue, std::uint32_t position) {
     acquire(end_before(queue, position));
 }

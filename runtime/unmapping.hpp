@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Ending mappings. Unmapping a part of what the kernel has merged needs another
- * mapping, and a process has only so many (vm.max_map_count): it fails then,
- * and succeeds after other mappings have ended.
+ * Unmapping memory. To unmap part of what the kernel has merged, it needs
+ * another mapping, and their number is limited (vm.max_map_count). So it may
+ * fail, and succeed later after other mappings have ended.
  */
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace hmmrt {
 
-/// Unmaps memory that nothing uses any more. False if that is impossible now:
-/// then its pages are freed, and unlocked if possible.
+/// Unmaps memory that is no longer used. Returns false if that is impossible
+/// now: then its pages are freed, and unlocked if possible.
 bool unmap_allocated(std::uint64_t begin, std::size_t bytes) noexcept;
 
 /// Memory that could not be unmapped. Table: maps addresses to values.
@@ -27,8 +27,7 @@ class left_mappings {
     void add(typename Table::node_type&& node) noexcept { table_.insert(std::move(node)); }
     bool empty() const noexcept { return table_.empty(); }
 
-    /// Tries again, with some of them if there are many. bytes(value) is the
-    /// size.
+    /// Tries again, but stops after several failures. bytes(value) is the size.
     template <class Bytes>
     void retry(Bytes bytes) noexcept {
         constexpr int failures_max = 8;

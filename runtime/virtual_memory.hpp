@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reserved ranges, and the memory objects that are mapped into them.
+ * Reserved ranges, and the memory objects mapped into them.
  *
  * A reserved range is an anonymous mapping without permissions. Mapping a
- * memory object replaces a part of it by a mapping of the object's file, in one
- * system call, and unmapping puts it back in the same way: the addresses are
- * never free for others. The permissions of such a mapping are what the CPU may
- * do. What devices may do is the kernel's business; this table remembers it. On
- * the cpu device, device code is code of the CPU: there a mapping permits what
- * the CPU or one of the devices may do.
+ * memory object replaces part of it with a mapping of the object's file in one
+ * system call, and unmapping restores it in the same way, so the addresses are
+ * never free for others. The permissions of such a mapping are those of the
+ * CPU. The kernel controls device access, which this table only remembers. On
+ * the cpu device, device code runs on the CPU, so there a mapping permits what
+ * the CPU or any device may do.
  *
- * A mapping consists of parts, each with rights of its own. Parts of a mapping
- * that lie side by side and have equal rights are joined.
+ * A mapping consists of parts with individual rights. We join adjacent parts of
+ * a mapping that have equal rights.
  *
  * Locking: lock_ protects the tables and is held during the system calls that
- * change mappings, so that tables and mappings agree. It is taken below the
- * locks of a device. No memory object is destroyed under it.
+ * change mappings, so that tables and mappings agree. It nests inside the locks
+ * of a device. We never destroy a memory object under it.
  *
- * Failures: what needs memory of the library comes first, then system calls.
- * When one fails, those that succeeded are undone.
+ * Failures: we allocate first, and then make system calls. When one fails, we
+ * undo those that succeeded.
  */
 #pragma once
 
@@ -44,7 +44,7 @@ struct address_range {
     std::uint64_t end() const { return begin + bytes; }
 };
 
-/// What processors may do: 2 bits for each device id, and the host.
+/// The permitted accesses: 2 bits for each device id, and for the host.
 struct access_rights {
     std::uint64_t devices = 0;
     std::uint32_t host = 0;
@@ -52,7 +52,7 @@ struct access_rights {
     /// @location: a device id, or HMMRT_LOCATION_HOST.
     std::uint32_t of(std::uint32_t location) const;
     void set(std::uint32_t location, std::uint32_t access);
-    /// The access that at least one device has.
+    /// The union of all devices' access.
     std::uint32_t of_any_device() const;
     bool operator==(const access_rights&) const = default;
 };
@@ -63,7 +63,7 @@ struct access_change {
     std::uint32_t access; ///< HMMRT_ACCESS_*
 };
 
-/// What is mapped at an address.
+/// Describes what is mapped at an address.
 struct mapped_memory {
     address_range mapping;
     hmmMemAllocationType type;
@@ -74,30 +74,30 @@ struct mapped_memory {
 
 class virtual_memory {
   public:
-    // All functions throw failure, and std::bad_alloc.
+    // All functions may throw failure and std::bad_alloc.
 
     /// Returns the handle.
     std::uint64_t add(memory_object&& fresh);
     void release(std::uint64_t handle);
     std::uint64_t retain(std::uint64_t address);
     hmmMemAllocationProp properties_of(std::uint64_t handle) const;
-    /// Returns a descriptor that is the caller's.
+    /// Returns a descriptor, which the caller owns.
     int export_file(std::uint64_t handle) const;
 
-    /// @alignment: a power of two; @hint: 0, or where the range should begin.
+    /// @alignment: a power of two; @hint: 0, or the preferred address.
     std::uint64_t reserve(std::size_t bytes, std::uint64_t alignment, std::uint64_t hint);
     void unreserve(const address_range& whole);
     void map(const address_range& to, std::uint64_t handle, std::size_t offset);
     void unmap(const address_range& gone);
 
-    /// No location is named twice in @changes.
+    /// @changes must not contain a location twice.
     void set_access(const address_range& of, std::span<const access_change> changes);
     std::optional<mapped_memory> find(std::uint64_t address) const;
-    /// True if @location may do @access with all that is mapped in the range.
+    /// True if @location has @access to everything mapped in the range.
     bool permits(const address_range& of, std::uint32_t location, std::uint32_t access) const;
     /// True if a part of the range is reserved.
     bool is_reserved(const address_range& part) const;
-    /// The device is reset: the kernel has forgotten its access.
+    /// Call this when a device is reset: the kernel has forgotten its access.
     void forget_device(std::uint32_t device_id) noexcept;
 
   private:
