@@ -12,7 +12,7 @@ namespace {
 constexpr unsigned host_flags =
     hmmHostAllocPortable | hmmHostAllocMapped | hmmHostAllocWriteCombined;
 
-/// Frees the memory of allocate() unless it is released.
+/// Owns memory from allocate() until release().
 class fresh_memory {
   public:
     fresh_memory(std::size_t bytes, memory_kind kind, device& where)
@@ -48,7 +48,7 @@ void* allocate_on_host(std::size_t bytes, unsigned flags) {
     fresh_memory fresh(bytes, memory_kind::host, where);
     registered_memory& all = process::get().registered();
     const auto begin = reinterpret_cast<std::uint64_t>(fresh.get());
-    // the slab of a cell is locked, and pages that no device can move need no lock
+    // the slab of a cell is already locked, and pages that no device can move need no lock
     if (process::get().managed().is_cell(begin) || process::get().where().shares_page_tables()) {
         all.add_without_lock(fresh.get(), bytes, flags, where.number());
     } else {
@@ -58,7 +58,7 @@ void* allocate_on_host(std::size_t bytes, unsigned flags) {
     return fresh.release();
 }
 
-/// Frees the memory in the destructor, when no device uses it any more.
+/// Frees the memory in its destructor, once no device uses it any more.
 class giving_back {
   public:
     explicit giving_back(const allocation& gone) : gone_(gone), to_pool_(returned_memory(gone)) {}
@@ -111,8 +111,8 @@ void free_host(void* memory) {
     if (failed) std::rethrow_exception(failed);
 }
 
-/// Checks a range: an allocation of the library or a managed variable, or any
-/// memory if @bytes is given.
+/// Checks a range. If @bytes is 0, it must be an allocation of the library or a
+/// managed variable; otherwise any mapped memory will do.
 void check_attached(const void* ptr, std::size_t bytes) {
     if (bytes > 0) {
         const page_range pages = pages_around(ptr, bytes);
@@ -138,7 +138,7 @@ hmmError_t hmmMallocManaged(void** memory, size_t bytes, unsigned int flags) {
         require(memory != nullptr, "memory is NULL");
         require(bytes > 0, "0 bytes");
         require(flags == hmmMemAttachGlobal || flags == hmmMemAttachHost, "unknown flags");
-        // without a device the call fails here, not when the memory is freed
+        // without a device, fail here instead of when the memory is freed
         device& where = current_device();
         *memory = process::get().managed().allocate(bytes, memory_kind::managed, where).memory();
     });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The C interface: annotations. A section is recorded at its end, so each thread
-// keeps the beginnings.
+// The C interface: annotations. A section is recorded when it ends, so each thread remembers where
+// its open sections began.
 #include "interface.hpp"
 #include "memory_error.hpp"
 #include "memory_range.hpp"
@@ -25,12 +25,13 @@ struct open_section {
 };
 
 struct open_sections : public in_own_memory {
-    std::size_t depth = 0; ///< with those that have no element
+    std::size_t depth = 0; ///< including sections beyond sections_max
     std::array<open_section, sections_max> sections = {};
 };
 
-// A pointer, as the library may be loaded late, when there is little static TLS left. The sections
-// are freed with the last of them; trivially destructible, so usable until the thread ends.
+// Only a pointer, because the library may be loaded late, when little static TLS is left. We free
+// the sections when the last one ends. The pointer is trivially destructible, so we can use it
+// until the thread ends.
 constinit thread_local open_sections* sections_of_thread = nullptr;
 
 std::uint64_t now() {
@@ -40,8 +41,8 @@ std::uint64_t now() {
            static_cast<std::uint64_t>(time.tv_nsec);
 }
 
-/// The length of the character that begins a text, or 0: it is not UTF-8 that an annotation may
-/// have.
+/// Returns the length of the first character of @text; 0 if it isn't valid UTF-8 or not allowed in
+/// an annotation.
 std::size_t letter_bytes(std::string_view text) {
     static constexpr std::array<std::uint32_t, 5> least = {0, 0x20, 0xa0, 0x800, 0x10000};
     const auto first = static_cast<unsigned char>(text[0]);
@@ -58,9 +59,9 @@ std::size_t letter_bytes(std::string_view text) {
     return refused ? 0 : bytes;
 }
 
-/// Cuts the text to the characters that fit. A byte that an annotation may not have becomes '?'.
+/// Copies as many whole characters as fit. A byte that an annotation may not contain becomes '?'.
 void copy_text(char (&to)[HMMRT_EVENT_TEXT_BYTES], const char* text) {
-    // One more than fits: is the last character cut?
+    // Read more than fits, to see whether the last character is cut.
     std::string_view rest(text, strnlen(text, sizeof(to) + 3));
     std::size_t used = 0;
     while (!rest.empty()) {

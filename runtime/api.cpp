@@ -13,8 +13,8 @@
 namespace hmmrt {
 namespace {
 
-/// Sticky error of the device that caused the thread's last error, else of the
-/// current device, if any.
+/// The sticky error of the device that caused the thread's last error, or of
+/// the current device if there is none.
 hmmError_t sticky_error() noexcept {
     if (fork_guard::is_child()) return hmmErrorForkedProcess;
     const no_cancellation until_the_end;
@@ -29,7 +29,7 @@ hmmError_t sticky_error() noexcept {
 
 struct grid_launch {
     hmmKernel_t kernel;
-    const void* named; ///< the function that messages name
+    const void* named; ///< the function to name in messages
     hmmDim3 grid, block;
 };
 
@@ -123,7 +123,7 @@ hmmError_t hmmPeekAtLastError(void) {
 }
 
 hmmError_t hmmGetLastError(void) {
-    // the thread's TLS is the lane's
+    // we must not use TLS, which the lane shares with its parked thread
     if (calling_thread_is_lane()) return hmmErrorNotSupported;
     const hmmError_t last = this_thread.last_error;
     if (last != hmmSuccess) this_thread.last_error = sticky_error();

@@ -30,7 +30,7 @@ hmmrt_range_attributes query_kernel(std::uint64_t begin, std::uint64_t end) {
     return request;
 }
 
-/// The last prefetch that was requested, if it is the same for all parts.
+/// The last requested prefetch, if it is the same for all parts.
 std::uint32_t last_prefetch_of(std::span<const requested_prefetch> parts) {
     std::optional<std::uint32_t> common;
     for (const requested_prefetch& part : parts) {
@@ -46,7 +46,8 @@ std::uint32_t last_prefetch_of(std::span<const requested_prefetch> parts) {
 hmmrt_range_attributes query(const void* ptr, std::size_t bytes) {
     const page_range pages = pages_around(ptr, bytes);
     const std::uint64_t end = pages.addr + pages.len;
-    // before the kernel is asked: what is done then is known there
+    // before we ask the kernel, which then knows all prefetches that are done
+    // by now
     const auto parts = process::get().prefetches().parts_of(pages.addr, end);
     hmmrt_range_attributes found = query_kernel(pages.addr, end);
     if (parts.front().location != HMMRT_LOCATION_NONE)
@@ -100,7 +101,7 @@ void store(void* data, std::size_t size, hmmMemRangeAttribute attribute,
     std::memcpy(data, &value, sizeof(value));
 }
 
-/// Finds the location of a page. False if the address is not mapped.
+/// Finds the location of a page. Returns false if the address isn't mapped.
 bool find_page(const void* ptr, std::uint32_t& location) {
     if (reinterpret_cast<std::uint64_t>(ptr) >= user_space_end) return false;
     hmmrt_residency request = {};
@@ -118,7 +119,7 @@ void set_origin(hmmPointerAttributes& found, hmmMemoryType type, int device) {
     found.device = device;
 }
 
-/// A pointer is NULL if its processor has no access.
+/// Sets a pointer to NULL if its processor has no access.
 void set_mapping(hmmPointerAttributes& found, const mapped_memory& mapped) {
     hmmMemoryType type = hmmMemoryTypeHost;
     if (mapped.type == hmmMemAllocationTypeManaged)
@@ -130,7 +131,7 @@ void set_mapping(hmmPointerAttributes& found, const mapped_memory& mapped) {
     if (mapped.rights.host == 0) found.hostPointer = nullptr;
 }
 
-/// True for a reserved address where nothing is mapped.
+/// True if the address is reserved but nothing is mapped there.
 bool is_only_reserved(const void* ptr) {
     const address_range byte = {reinterpret_cast<std::uint64_t>(ptr), 1};
     const virtual_memory& all = process::get().reserved();

@@ -10,7 +10,7 @@
 namespace hmmrt {
 namespace {
 
-/// Returns the address of a row; rows are numbered through all layers.
+/// Returns the address of a row. Rows are numbered consecutively across layers.
 char* address_of_row(const box_memory& memory, const box_size& size, std::size_t row) {
     return memory.begin + row / size.height * memory.layer + row % size.height * memory.pitch;
 }
@@ -25,7 +25,7 @@ void box_closure::work_on_row(std::size_t row, std::size_t column, std::size_t b
         std::memset(to, value_, bytes);
 }
 
-/// Packs the source into @packed, and copies from there.
+/// Packs the source into @packed, from where the copy will read it.
 void box_closure::take_source(const box_memory& packed) {
     box_closure packing = {};
     packing.to_ = packed;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t row_alignment = 512;
 
-/// Throws failure, and std::bad_alloc if the size exceeds the address space.
+/// Throws failure if the product exceeds the address space.
 std::size_t product(std::size_t a, std::size_t b) {
     std::size_t result = 0;
     if (__builtin_mul_overflow(a, b, &result))
@@ -60,8 +60,8 @@ std::size_t bytes_of(const box_size& size) {
     return product(product(size.width, size.height), size.depth);
 }
 
-/// Copies in the order that the kind and the memory ask for. If @waits, the
-/// caller waits for the stream.
+/// Copies in the order that the kind and the memory require. If @waits, the
+/// caller waits for the stream itself.
 void copy_box(const box_memory& to, const box_memory& from, const box_size& size,
               hmmMemcpyKind kind, stream_user& where, bool waits) {
     if (size.empty()) return;
@@ -87,10 +87,10 @@ box_size size_of(const hmmExtent& extent) {
     return {extent.width, extent.height, extent.depth};
 }
 
-/// A box at a position in memory that may be larger. Throws failure.
+/// Returns the box at a position in memory that may be larger. Throws failure.
 box_memory box_in(const hmmPitchedPtr& memory, const hmmPos& at, const hmmExtent& extent) {
     const bool empty = size_of(extent).empty();
-    // check_pitch() reports a row that is longer than the pitch.
+    // check_pitch() reports rows that are longer than the pitch.
     require(empty || extent.width > memory.pitch || at.x <= memory.pitch - extent.width,
             "the box goes beyond the end of a row");
     require(empty || extent.depth <= 1 ||
@@ -114,7 +114,7 @@ void copy_parms(const hmmMemcpy3DParms* params, stream_user& where, bool waits) 
 }
 
 /// Calls queue(stream) with the default stream of the current device, and waits
-/// for the stream.
+/// for that stream.
 template <class Queue>
 void do_and_wait(Queue queue) {
     stream_user where(hmmStreamLegacy);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The C interface: stream callbacks, which are host functions that get the
-// status of their stream.
+// The C interface: stream callbacks, which are host functions that get their
+// stream's status.
 #include "interface.hpp"
 
 #include <memory>
@@ -8,8 +8,8 @@
 namespace hmmrt {
 namespace {
 
-/// A callback. It is called once: as a host function, or when it is destroyed
-/// without having been called.
+/// A callback, which is called exactly once: as a host function, or when it is
+/// destroyed before that.
 class callback {
   public:
     callback(hmmStream_t stream, hmmStreamCallback_t function, void* data, device& target)

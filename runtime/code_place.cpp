@@ -12,7 +12,7 @@
 namespace hmmrt {
 namespace {
 
-/// The content of a file, mapped.
+/// The mapped content of a file.
 class content {
   public:
     explicit content(const char* path) : address_(sys::map_content(path, bytes_)) {}
@@ -25,7 +25,8 @@ class content {
     const unsigned char* data() const { return reinterpret_cast<const unsigned char*>(address_); }
     std::size_t size() const { return address_ > 0 ? bytes_ : 0; }
 
-    /// Returns @count elements at @offset, NULL if the file is shorter.
+    /// Returns @count elements at @offset; NULL if the file is shorter or the
+    /// offset is misaligned.
     template <class T>
     const T* at(std::uint64_t offset, std::uint64_t count = 1) const {
         if (offset > size() || count > (size() - offset) / sizeof(T)) return nullptr;
@@ -38,7 +39,7 @@ class content {
     std::int64_t address_; ///< or -errno
 };
 
-/// Finds the file that is mapped at @address; returns false if there is none.
+/// Finds the file mapped at @address; returns false if there is none.
 bool find_object(std::uint64_t address, char (&path)[256], std::uint64_t& offset) {
     const content maps("/proc/thread-self/maps");
     const char* at = reinterpret_cast<const char*>(maps.data());
@@ -54,7 +55,7 @@ bool find_object(std::uint64_t address, char (&path)[256], std::uint64_t& offset
             const std::uint64_t start = std::strtoull(next + 6, &next, 16); // after " r-xp "
             const auto* const name = static_cast<const char*>(
                 std::memchr(next, '/', static_cast<std::size_t>(stop - next)));
-            // The device number between has no slash.
+            // There is no slash before the path, not even in the device number.
             if (name == nullptr) return false;
             std::snprintf(path, sizeof(path), "%.*s", static_cast<int>(stop - name), name);
             offset = address - first + start;
@@ -77,7 +78,7 @@ class elf_file {
         segments_ = file_.at<Elf64_Phdr>(header_->e_phoff, header_->e_phnum);
     }
 
-    /// Converts a position in the file to an address, 0 if no segment has it.
+    /// Converts a file offset to an address; 0 if no segment contains it.
     std::uint64_t address_of_offset(std::uint64_t offset) const {
         for (unsigned i = 0; segments_ != nullptr && i < header_->e_phnum; i++) {
             const Elf64_Phdr& each = segments_[i];
@@ -124,7 +125,7 @@ class elf_file {
         return *name != '\0';
     }
 
-    /// A string of a string table, "" if it is not inside the file.
+    /// Returns a string of a string table; "" if it isn't inside the file.
     const char* string(const Elf64_Shdr& table, std::uint64_t index) const {
         const char* const text = file_.at<char>(table.sh_offset, table.sh_size);
         if (text == nullptr || index >= table.sh_size ||

@@ -13,8 +13,8 @@ struct known_part {
     std::uint64_t end;
 };
 
-/// What the library knows of an address; it does not know where other memory
-/// ends.
+/// Returns what the library knows about an address. It doesn't know where other
+/// memory ends.
 known_part find_part(std::uint64_t address) {
     process& program = process::get();
     const void* const ptr = reinterpret_cast<const void*>(address);
@@ -34,7 +34,7 @@ known_part find_part(std::uint64_t address) {
     return {copy_memory::pageable, ~std::uint64_t{0}};
 }
 
-/// Memory of which a part is pageable counts as pageable.
+/// Memory counts as pageable if any part of it is.
 copy_memory memory_of(const copy_side& side) {
     const auto begin = reinterpret_cast<std::uint64_t>(side.begin);
     copy_memory found = copy_memory::of_device;
@@ -46,8 +46,9 @@ copy_memory memory_of(const copy_side& side) {
     return found;
 }
 
-/// Buffers of copies that are complete are free when their closures are
-/// destroyed, which calls in other streams may leave undone.
+/// Completed copies only release their buffers when their closures are
+/// destroyed, which calls in other streams may not do. So if there is no
+/// buffer, destroys closures in all streams and tries again.
 staged_bytes take_buffer(std::size_t bytes) {
     if (staged_bytes taken = staged_bytes::take(bytes)) return taken;
     for (const auto& each : process::get().devices())
@@ -55,8 +56,8 @@ staged_bytes take_buffer(std::size_t bytes) {
     return staged_bytes::take(bytes);
 }
 
-/// A buffer for a source that the calling thread can read. What it cannot read is
-/// the device's fault, and not one of this thread.
+/// Returns a buffer if the calling thread can read the source. If it can't, leave the failure to
+/// the device: this thread must not fault.
 staged_bytes buffer_for(const copy_side& from, std::size_t bytes) {
     if (bytes > staged_bytes::most_of_a_copy ||
         !sys::is_readable(reinterpret_cast<std::uint64_t>(from.begin), from.bytes))

@@ -13,17 +13,17 @@
 namespace hmmrt::fork_guard {
 namespace {
 
-// No lock is used: the child may be forked while another thread is in add().
-// Tables are never freed.
+// The tables need no lock, because a child may be forked while another thread
+// is in add(). We never free them.
 struct table {
-    std::atomic<int> entries[256]; ///< descriptor + 1
+    std::atomic<int> entries[256]; ///< descriptor + 1; 0 is free
     std::atomic<table*> next;
 };
 table first = {};
 std::atomic<const volatile int*> parent_mark{nullptr};
 
-/// Calls visit(entry) until it returns true, and returns NULL then; otherwise
-/// the last table.
+/// Calls visit(entry) until it returns true, and then returns NULL. If it never
+/// does, returns the last table.
 template <class Visit>
 table* visit_entries(Visit visit) {
     for (table* at = &first;;) {
@@ -35,7 +35,7 @@ table* visit_entries(Visit visit) {
     }
 }
 
-/// Puts another table behind the last one.
+/// Appends another table.
 void extend(table* last) {
     own_memory_allocator<table> memory;
     auto* const fresh = new (memory.allocate(1)) table{};
@@ -51,7 +51,7 @@ void close_in_child() {
     });
 }
 
-/// The kernel clears this page in every child, even if the child was created
+/// Maps a page that the kernel clears in every child, even if it was created
 /// without fork().
 void create_mark() {
     const std::int64_t page =

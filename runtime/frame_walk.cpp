@@ -12,7 +12,7 @@ extern "C" void hmmrt_walk_from(const code_state* state, void (*collect)(void*),
 
 struct collection {
     fault_block* fault;
-    bool inside; ///< in the interrupted code, after the frames of this file
+    bool inside; ///< we have reached the interrupted code, after the frames of this file
 };
 
 _Unwind_Reason_Code add_frame(_Unwind_Context* context, void* argument) {
@@ -38,7 +38,8 @@ void walk_frames(fault_block* fault, const code_state* state) {
     fault->frame_count = 0;
     if ((fault->access & HMM_ACCESS_EXEC) != 0) {
         // The code jumped to an address without code, most likely by a call,
-        // which has pushed the return address. An unwinder would read the code.
+        // which has pushed the return address. Continue there, because an
+        // unwinder would try to read the code.
         fault->frames[fault->frame_count++] = start.rip;
         start.rip = *reinterpret_cast<const std::uint64_t*>(start.rsp);
         start.rsp += sizeof(start.rip);

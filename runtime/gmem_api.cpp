@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The calls of GMEM.
+// The GMEM interface.
 #include "hmm/gmem.h"
 
 #include "location.hpp"
@@ -35,8 +35,8 @@ int errno_of(hmmError_t code) {
     }
 }
 
-/// Runs @body(number), which may set the errno of the failure that it throws.
-/// Returns 0 or -1.
+/// Runs @body(number). If it throws, it may have set @number to the errno to
+/// report. Returns 0 or -1.
 template <class Body>
 int gmem_call(const char* name, Body body) noexcept {
     int number = 0;

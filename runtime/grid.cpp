@@ -22,7 +22,7 @@ std::uint32_t take(std::uint64_t& rest, std::uint32_t size) {
     return digit;
 }
 
-/// Increments the index; true if it wrapped.
+/// Increments the index. Returns true if it wrapped around.
 bool count_up(hmmDim3& value, const hmmDim3& size) {
     if (++value.x < size.x) return false;
     value.x = 0;
@@ -80,7 +80,7 @@ void grid_closure::destroy(void* closure) {
 
 grid_closure::pointer grid_closure::create(hmmKernel_t kernel, hmmDim3 grid, hmmDim3 block,
                                            const void* args, std::size_t bytes) {
-    // checks that the sum below does not overflow
+    // makes sure that the sum below doesn't overflow
     if (bytes > 0) pages_around(args, bytes);
     pointer memory(shared_pool::get().allocate(argument_offset + bytes));
     auto* closure = new (memory.get()) grid_closure;

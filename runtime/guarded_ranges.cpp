@@ -57,7 +57,7 @@ bool call_is_guarded(std::int64_t number, const std::uint64_t (&args)[6],
     case SYS_mremap:
         if (guarded.touches(args[0], args[1])) return true;
         return (args[3] & MREMAP_FIXED) != 0 && guarded.touches(args[4], args[2]);
-    // the size depends on the segment: refuse SHM_REMAP at a given address
+    // the size depends on the segment, so refuse SHM_REMAP at any given address
     case SYS_shmat:
         return args[1] != 0 && (args[2] & SHM_REMAP) != 0;
     case SYS_rt_sigaction:

@@ -8,7 +8,7 @@
 namespace hmmrt {
 namespace {
 
-/// The default streams of the calling thread; destroyed with the thread.
+/// The calling thread's default streams, destroyed with the thread.
 struct thread_streams {
     std::uint64_t handles[HMMRT_MAX_DEVICES] = {}; ///< 0: not created yet
     bool over = false;
@@ -24,7 +24,7 @@ struct thread_streams {
 
 thread_local thread_streams own_streams;
 
-/// Returns the thread's stream of a device; creates it at first use and after a
+/// Returns the thread's stream of a device. Creates it at first use and after a
 /// reset.
 std::shared_ptr<stream> thread_stream(device& where) {
     if (own_streams.over)
@@ -67,8 +67,8 @@ stream_user::stream_user(hmmStream_t handle) : of_thread_(handle == hmmStreamPer
     device_ = &stream_->get_device();
 }
 
-/// Replaces the thread's default stream after a reset. False if the stream is
-/// unchanged.
+/// Replaces the thread's default stream after a reset. Returns false if it
+/// didn't have to.
 bool stream_user::renew() {
     if (!of_thread_ || device_->is_current(*stream_->running())) return false;
     stream_ = thread_stream(*device_);

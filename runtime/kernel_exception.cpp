@@ -16,7 +16,8 @@
 namespace hmmrt {
 namespace {
 
-/// The exception of a thread; errors may be remembered until the thread ends.
+/// The exception of a thread's last error. Errors may be remembered until the
+/// thread ends.
 struct kept_exception {
     std::exception_ptr held;
     bool over = false;
@@ -25,19 +26,19 @@ struct kept_exception {
 };
 
 thread_local kept_exception kept;
-/// False: `kept` was never used.
+/// False if `kept` was never used.
 constinit thread_local bool has_kept = false;
 
-/// An exception of a lane. Lanes may take no lock here, because they may be
-/// stopped at any time.
+/// An exception stored by a lane. Lanes must not take locks here, because they
+/// may be stopped at any time.
 struct lane_exception {
     std::atomic<std::uint64_t> thread{0}; ///< 0: the element is free
     std::exception_ptr held;
-    const char* type = nullptr; ///< mangled; NULL: unknown
+    const char* type = nullptr; ///< mangled; NULL if unknown
     const char* text = nullptr; ///< what(), or NULL
 };
 
-/// Each parked thread uses at most one.
+/// Each parked thread uses at most one element.
 lane_exception table[parked_context::capacity];
 
 lane_exception* find_element(std::uint64_t thread) {

@@ -15,7 +15,7 @@ std::string name_of(const hmmrt_knob& knob) {
     return {name, strnlen(name, sizeof(knob.out_name))};
 }
 
-/// Queries a knob by number. False if no knob has this number.
+/// Queries a knob by number. Returns false if there is no such knob.
 bool ask(std::uint32_t number, hmmrt_knob& answer) {
     answer = {};
     answer.knob = number;
@@ -35,7 +35,7 @@ hmmrt_knob find(const char* name) {
     throw failure(hmmErrorInvalidValue, std::string("no knob has the name ") + name);
 }
 
-/// The page range of a range scope; empty for other scopes.
+/// Returns the pages of a range scope; empty for other scopes.
 page_range range_of(const hmmKnobScope& scope) {
     static_assert(static_cast<int>(hmmKnobScopeTypeDevice) == HMMRT_SCOPE_DEVICE);
     static_assert(static_cast<int>(hmmKnobScopeTypeProcess) == HMMRT_SCOPE_SPACE);
@@ -57,7 +57,7 @@ void check_value(const hmmrt_knob& knob, unsigned value) {
                                                 std::to_string(knob.out_max));
 }
 
-/// @value: used with HMMRT_KNOB_SET, else 0.
+/// @value: only used for HMMRT_KNOB_SET, otherwise 0.
 hmmrt_knob control_knob(const char* name, const hmmKnobScope& scope, std::uint32_t operation,
                         unsigned value) {
     const page_range range = range_of(scope);

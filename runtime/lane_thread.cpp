@@ -12,7 +12,7 @@
 namespace hmmrt {
 namespace {
 
-/// Programs may set tiny stacks for threads of their own.
+/// Some programs use tiny stacks for their own threads.
 constexpr std::size_t smallest_default = 1 << 20;
 
 thread_local bool on_lane = false;

@@ -7,7 +7,8 @@
 namespace hmmrt {
 namespace {
 
-/// Reads forwards; after the end it reads zeros and is not good().
+/// Reads bytes sequentially. Past the end it reads zeros and is no longer
+/// good().
 class reader {
   public:
     reader() = default;
@@ -92,7 +93,7 @@ enum form : std::uint64_t {
     form_line_strp = 0x1f,
 };
 
-/// A file or directory in the header of a unit.
+/// A file or directory entry in the header of a unit.
 struct path_entry {
     const char* path = "";
     std::uint64_t directory = 0;
@@ -112,7 +113,7 @@ class line_unit {
     }
 
   private:
-    /// Registers of the state machine.
+    /// The registers of the state machine.
     struct row {
         std::uint64_t address = 0, file = 1, line = 1;
     };
@@ -135,7 +136,8 @@ class line_unit {
         return tables_.good() && line_range_ != 0 && opcode_base_ != 0;
     }
 
-    /// Adds a row to the matrix. True if the row before it covers the address.
+    /// Adds a row to the matrix. Returns true if the previous row covers the
+    /// address.
     bool add_row(const row& now, std::uint64_t address) {
         const bool covers =
             has_last_ && last_.address <= address && address < now.address && last_.line != 0;
@@ -207,7 +209,7 @@ class line_unit {
         case 9:
             now.address += bytes_.number(2);
             return false;
-        default: // operands without a meaning for addresses and lines
+        default: // no effect on addresses and lines
             for (std::uint8_t i = 0; i < lengths_[code - 1]; i++)
                 bytes_.unsigned_leb();
             return false;
@@ -219,8 +221,8 @@ class line_unit {
         return reader(section.data + offset, section.size - offset).string();
     }
 
-    /// Reads a value of DWARF 5: a string or a number. False for a form that
-    /// no header has.
+    /// Reads a value of DWARF 5, which is a string or a number. Returns false
+    /// for a form that doesn't occur in headers.
     bool read_form(reader& from, std::uint64_t kind, const char*& text,
                    std::uint64_t& number) const {
         switch (kind) {

@@ -18,7 +18,7 @@ std::unique_ptr<machine> make_cpu_machine() {
     return std::make_unique<cpu_machine>(devices, bytes);
 }
 
-/// valgrind cannot run the agent, which is not a thread of the program.
+/// valgrind can't see the agent, which isn't a thread of the program.
 void require_no_valgrind() {
     if (sys::under_valgrind())
         throw failure(hmmErrorInitializationError,

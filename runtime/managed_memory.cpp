@@ -25,7 +25,7 @@ std::size_t managed_memory::rounded(std::size_t bytes, memory_kind kind) {
     return (bytes + page_size - 1) & ~(page_size - 1);
 }
 
-/// Maps aligned memory. To align it, reserves more, and unmaps the excess.
+/// Maps aligned memory: maps more than needed, and then unmaps the excess.
 std::uint64_t managed_memory::map_own(std::size_t whole) {
     const std::uint64_t alignment = whole >= huge_page_size ? huge_page_size : page_size;
     const std::size_t reserve = whole + alignment - page_size;
@@ -44,8 +44,8 @@ std::uint64_t managed_memory::map_own(std::size_t whole) {
     return aligned;
 }
 
-/// Remembers what could not be unmapped. Without memory for that it stays
-/// mapped: its pages are freed already.
+/// Remembers memory that couldn't be unmapped. If there isn't enough memory for
+/// that, it stays mapped, but its pages are already freed.
 void managed_memory::keep(std::uint64_t begin, std::size_t bytes) noexcept {
     try {
         table one(own_pool());
@@ -104,8 +104,9 @@ allocation managed_memory::allocate(std::size_t bytes, memory_kind kind, device&
     return given;
 }
 
-/// The entry of the allocation stays if it cannot be unmapped. Another thread
-/// may get its addresses as soon as it is.
+/// Removes the entry of the allocation before unmapping, because another thread
+/// may get the addresses right after that. If unmapping fails, keeps the entry
+/// for a retry.
 void managed_memory::release(const allocation& gone) noexcept {
     auto entry = [&] {
         const std::lock_guard lock(lock_);

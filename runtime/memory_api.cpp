@@ -14,7 +14,7 @@ void check_memory(const void* memory, std::size_t bytes) {
     pages_around(memory, bytes);
 }
 
-/// A copy runs on the device of the stream, with the access that this has.
+/// Checks the access of the stream's device, on which the copy runs.
 void check_reach(stream_user& where, const void* memory, std::size_t bytes, std::uint32_t access) {
     if (bytes == 0 || process::get().where().shares_page_tables()) return;
     const address_range range = {reinterpret_cast<std::uint64_t>(memory), bytes};
@@ -23,8 +23,8 @@ void check_reach(stream_user& where, const void* memory, std::size_t bytes, std:
                       "the device of the stream has no access to a mapping of a memory object");
 }
 
-/// Copies in the order that the kind and the memory ask for. If @waits, the
-/// caller waits for the stream.
+/// Copies in the order that the kind and the memory require. If @waits, the
+/// caller waits for the stream itself.
 void copy(void* to, const void* from, std::size_t bytes, hmmMemcpyKind kind, stream_user& where,
           bool waits = false) {
     if (kind < hmmMemcpyHostToHost || kind > hmmMemcpyDefault)

@@ -38,7 +38,7 @@ void check_handle_types(const hmmMemAllocationProp& properties) {
     require(properties.win32HandleMetaData == nullptr, "win32HandleMetaData is not NULL");
 }
 
-/// Does not start the device.
+/// As location_id(), but doesn't start the device.
 std::uint32_t location_of(const hmmMemLocation& where) {
     if (where.type == hmmMemLocationTypeDevice) return process::get().device_at(where.id).id();
     return location_id(where);

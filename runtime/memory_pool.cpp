@@ -12,13 +12,14 @@
 namespace hmmrt {
 namespace {
 
-/// An agent that has ended uses no memory any more.
+/// True if work up to the point is done with its memory. An agent that has
+/// ended doesn't use memory either.
 bool is_over(const event_point& point) {
     return point.running->reached(point.queue, point.position) || point.running->ended() ||
            point.running->lost();
 }
 
-/// True if work that is queued in the stream now runs after the point.
+/// True if work queued in the stream from now on runs after the point.
 bool is_before(const event_point& point, device& where, const stream* in) {
     if (in == nullptr) return point.queue == legacy_queue && where.is_current(*point.running);
     return point.queue == in->queue() && point.running == in->running();
@@ -57,7 +58,7 @@ memory_pool::~memory_pool() {
         process::get().managed().end({each.begin, each.bytes});
 }
 
-/// Finds the smallest fitting mapping of at most twice the size.
+/// Finds the smallest mapping that fits and is less than twice the size.
 kept_list::iterator memory_pool::find_fitting(std::size_t whole, device& where, const stream* in) {
     auto best = kept_.end();
     for (auto at = kept_.begin(); at != kept_.end(); ++at) {
@@ -72,15 +73,15 @@ kept_list::iterator memory_pool::find_fitting(std::size_t whole, device& where, 
 }
 
 /// Returns a list with one mapping, which may be larger than requested. Work
-/// queued before may still use it until @after; NULL: the mapping is new or
-/// unused.
+/// queued before may still use it until `after`, which is NULL if the mapping
+/// is new or unused.
 kept_list memory_pool::take(std::size_t bytes, device& where, const stream* in) {
     const std::size_t whole = managed_memory::rounded(bytes, memory_kind::device);
     kept_list taken(own_pool());
     if (const auto found = find_fitting(whole, where, in); found != kept_.end()) {
         taken.splice(taken.end(), kept_, found);
         try {
-            // a reset removes advice
+            // advice may be gone after a reset
             process::get().managed().place({taken.front().begin, taken.front().bytes}, device_);
         } catch (...) {
             put_back(std::move(taken));
@@ -104,7 +105,7 @@ kept_list memory_pool::take(std::size_t bytes, device& where, const stream* in) 
     return taken;
 }
 
-/// Undoes take() for a mapping that was not allocated.
+/// Undoes take() if the mapping wasn't allocated after all.
 void memory_pool::put_back(kept_list&& taken) noexcept {
     kept_.splice(kept_.end(), taken);
     release_unused(std::max(used_, std::size_t{threshold_}));
@@ -113,7 +114,7 @@ void memory_pool::put_back(kept_list&& taken) noexcept {
 allocation memory_pool::allocate(std::size_t bytes, device& where, const stream* in) {
     device_.start();
     const std::lock_guard lock(lock_);
-    if (destroyed_) throw_no_pool(); // by another thread in the meantime
+    if (destroyed_) throw_no_pool(); // meanwhile, by another thread
     allocation given;
     given.kind = memory_kind::device;
     given.device = device_.number();

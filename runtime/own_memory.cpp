@@ -9,7 +9,8 @@
 namespace hmmrt {
 namespace {
 
-/// What could not be unmapped: each range has its entry at its own start.
+/// Ranges that couldn't be unmapped. Each range contains its own list entry, at
+/// its start.
 struct left_mapping {
     left_mapping* next;
     std::size_t bytes;
@@ -20,8 +21,8 @@ constexpr int failures_max = 8;
 constinit std::mutex left_lock;
 constinit left_mapping* left = nullptr;
 
-/// With the inaccessible pages around it. Splitting a mapping needs another one,
-/// and a process has only so many (vm.max_map_count).
+/// Also unmaps the inaccessible pages around the range. May fail, because splitting a mapping needs
+/// another one, and their number is limited (vm.max_map_count).
 bool unmap_inner(std::uint64_t inner, std::size_t bytes) {
     return sys::unmap(inner - page_size, bytes + 2 * page_size) >= 0;
 }
@@ -41,10 +42,11 @@ void retry_left() {
     }
 }
 
-/// Small objects, which are of sizes that are multiples of `unit`. Memory that
-/// is freed is used for objects of the same size again. It keeps no tables that
-/// have to grow: an allocation gets memory or throws std::bad_alloc. The pools
-/// of libstdc++ return NULL, or read it, if a table of theirs cannot grow.
+/// A pool of small objects, with sizes in multiples of `unit`. Freed memory is
+/// reused for objects of the same size. There are no tables that have to grow:
+/// an allocation either succeeds or throws std::bad_alloc. We don't use
+/// libstdc++'s pools, because these return NULL, or read through it, when one
+/// of their tables can't grow.
 class locked_pool final : public std::pmr::memory_resource, public in_own_memory {
     static constexpr std::size_t unit = 16;
     static constexpr std::size_t largest = 4096;
@@ -55,8 +57,8 @@ class locked_pool final : public std::pmr::memory_resource, public in_own_memory
         free_object* next;
     };
 
-    /// Larger objects have mappings of their own, which are page aligned: no
-    /// caller needs a larger alignment.
+    /// Larger objects have their own, page-aligned mappings. No caller needs
+    /// more alignment than that.
     static bool is_small(std::size_t bytes, std::size_t alignment) {
         return bytes <= largest && alignment <= unit;
     }
@@ -107,7 +109,7 @@ class locked_pool final : public std::pmr::memory_resource, public in_own_memory
 
     std::mutex lock_;
     std::array<free_object*, largest / unit + 1> free_ = {}; ///< indexed by units
-    std::byte* rest_ = nullptr;                              ///< of the last chunk
+    std::byte* rest_ = nullptr;                              ///< unused part of the last chunk
     std::size_t rest_bytes_ = 0;
     std::size_t next_chunk_ = first_chunk;
 };

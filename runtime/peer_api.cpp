@@ -29,7 +29,7 @@ bool can_access(device& from, device& to) {
     return control_peer(from, to, HMMRT_PEER_QUERY).out_possible != 0;
 }
 
-/// Changes access from the current device to @peer; fails with @wrong if the
+/// Changes access from the current device to @peer. Fails with @wrong if the
 /// state is already as requested.
 void set_access(int peer, std::uint32_t operation, bool enabled, hmmError_t wrong) {
     device& from = current_device();

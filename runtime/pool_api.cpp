@@ -33,15 +33,15 @@ void* allocate(std::size_t bytes, const hmmMemPool_t* pool, hmmStream_t stream) 
     return from->allocate(bytes, where.get_device(), where.get()).memory();
 }
 
-/// Returns the pool that gets freed memory: that of hmmMalloc() goes to the default pool of its
+/// Returns the pool that gets freed memory. Memory from hmmMalloc() goes to the default pool of its
 /// device.
 std::shared_ptr<memory_pool> pool_for(const allocation& freed) {
     if (freed.pool) return freed.pool;
     return pools().find(pools().default_of(process::get().device_at(freed.device)));
 }
 
-/// Frees memory; it can be reused when the work that is queued in the stream
-/// now is done.
+/// Frees memory. It can be reused once all work that is now queued in the
+/// stream is done.
 void free_in(void* memory, hmmStream_t stream) {
     managed_memory& all = process::get().managed();
     const auto of_device = [](const allocation& each) { return each.kind == memory_kind::device; };

@@ -17,7 +17,7 @@ struct ranges {
     std::span<const std::size_t> sizes;
 };
 
-/// Destinations of the ranges of a batch.
+/// The destinations of the ranges of a batch.
 struct destinations {
     std::span<const hmmMemLocation> locations;
     std::span<const std::size_t> first; ///< first range of each location

@@ -38,8 +38,8 @@ kernel_maps find_kernel_maps(std::string_view proc_maps) {
         found.parts.push_back(range);
         if (vdso) found.vdso = range.begin;
     }
-    // Data pages without the vdso are useless, and the agent places the parts
-    // relative to the vdso.
+    // Data pages are useless without the vdso, relative to which the agent
+    // places them.
     if (found.vdso == 0) found.parts.clear();
     return found;
 }
@@ -52,7 +52,7 @@ std::vector<mapped_part> mappings_in(std::string_view proc_maps, std::uint64_t b
         if (!parse_range(take_line(proc_maps), part) || part.end <= begin) continue;
         if (part.begin >= end) break;
         found.push_back({std::max(part.begin, begin), std::min(part.end, end)});
-        // a mapping that is merged while the file is read appears twice
+        // a mapping may appear twice if it is merged while we read the file
         begin = found.back().end;
     }
     return found;

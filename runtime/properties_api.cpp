@@ -74,7 +74,7 @@ constexpr member members[] = {
     {hmmDevAttrHostNumaId, &hmmDeviceProp::hostNumaId},
 };
 
-/// Attributes for members that are not int.
+/// Attributes whose members are not of type int.
 struct constant {
     hmmDeviceAttr attribute;
     int value;
@@ -98,7 +98,7 @@ constexpr constant constants[] = {
     {hmmDevAttrHandleTypePosixFileDescriptorSupported, 1},
 };
 
-/// Sets the properties that are the same for all devices; others are 0.
+/// Sets the properties that are the same for all devices and not 0.
 void set_what_is_always_so(hmmDeviceProp& prop) {
     prop.warpSize = 1;
     prop.memPitch = greatest_pitch;

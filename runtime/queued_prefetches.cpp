@@ -16,7 +16,7 @@ bool is_done(const queued_prefetches::entry& each) {
     return point.running->ended() || point.running->reached(point.queue, point.position);
 }
 
-/// Removes [begin, end) from each of these ranges.
+/// Removes [begin, end) from all ranges.
 void cut(prefetch_parts& ranges, std::uint64_t begin, std::uint64_t end) {
     prefetch_parts left(own_pool());
     for (const requested_prefetch& each : ranges) {

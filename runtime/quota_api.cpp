@@ -6,7 +6,7 @@
 namespace hmmrt {
 namespace {
 
-/// Quota on the current device.
+/// Gets or sets a quota on the current device.
 hmmrt_quota control_quota(hmmrt_quota request, const hmmQuotaScope& scope) {
     device& of = current_device();
     request.device_id = of.id();

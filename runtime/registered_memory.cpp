@@ -24,13 +24,14 @@ page_range pages_of(std::uint64_t begin, std::size_t bytes) {
     return pages_around(reinterpret_cast<const void*>(begin), bytes);
 }
 
-/// Returns the locked pages. Mappings are locked as a whole; usually none is.
+/// Returns the locked pages. Only entire mappings are locked; usually there are
+/// none.
 page_set locked_in(const page_range& pages) {
     page_set locked;
     if (pages.len == 0 || !sys::has_locked(pages.addr, pages.len)) return locked;
     std::string maps;
-    // Use the file of this thread: the first thread may have ended, and its
-    // file is then empty.
+    // Use this thread's file: if the first thread has ended, the process's file
+    // is empty.
     constexpr const char* file = "/proc/thread-self/maps";
     if (const int error = sys::read_whole_file(file, maps); error < 0)
         throw failure(hmmErrorUnknown, describe_errno(file, error));
@@ -40,8 +41,8 @@ page_set locked_in(const page_range& pages) {
 }
 
 /// Locks pages in system memory. The first call checks the limits before any
-/// page migrates, and keeps migrated pages from leaving again before they are
-/// locked.
+/// page migrates, and makes sure that pages don't migrate away again before
+/// they are locked.
 int lock_in_system_memory(const page_range& pages, void (*migrate_back)(const page_range&) noexcept,
                           bool needed) {
     const int error = sys::lock_on_fault(pages.addr, pages.len);
@@ -60,7 +61,8 @@ bool registered_memory::overlaps(std::uint64_t begin, std::size_t bytes) const {
     return begin - before->first < before->second.bytes;
 }
 
-/// The pages of a registration that neighbouring registrations do not share.
+/// Returns the pages of a registration that it doesn't share with neighbouring
+/// ones.
 page_range registered_memory::own_pages(std::uint64_t begin, std::size_t bytes) const {
     const page_range all = pages_of(begin, bytes);
     std::uint64_t first = all.addr, end = all.addr + all.len;
@@ -88,12 +90,12 @@ void registered_memory::enter(std::uint64_t begin, const registration& fresh) {
     require(sys::is_mapped(pages.addr, pages.len), "part of the range is not mapped");
     page_set locked;
     if (fresh.locked) locked = locked_in(own_pages(begin, fresh.bytes));
-    // Another registration may share only the first or the last page.
+    // Another registration can only share the first or the last page.
     locked.cut(pages.addr + page_size);
     locked.cut(pages.addr + pages.len - page_size);
     table added(own_pool());
     added.emplace(begin, fresh);
-    // The following steps need no memory.
+    // The following steps don't allocate.
     locked_before_.merge(locked);
     table_.merge(added);
 }
@@ -136,7 +138,7 @@ void registered_memory::remove(const void* ptr) {
     table_.erase(found);
 }
 
-/// The registration that contains the address and is ready.
+/// Finds the registration that contains the address, if it is ready.
 registered_memory::table::const_iterator registered_memory::holding(const void* ptr) const {
     const auto at = reinterpret_cast<std::uint64_t>(ptr);
     const auto next = table_.upper_bound(at);

@@ -4,9 +4,9 @@
 #include <sys/syscall.h>
 
 extern "C" {
-/// ASan only.
+/// Only defined by ASan.
 [[gnu::weak]] int __asan_report_present();
-/// Each sanitizer defines it.
+/// Defined by all sanitizers.
 [[gnu::weak]] void __sanitizer_set_death_callback(void (*callback)());
 }
 
@@ -20,7 +20,8 @@ int status_of_sanitizer(const fault_block& fault) {
     const bool exits =
         fault.cause == fault_cause::system_call && fault.system_call == SYS_exit_group;
     if (exits && __sanitizer_set_death_callback != nullptr) return fault.exit_status;
-    // It may end by abort(), and in strict mode its first write() is refused.
+    // It may also end with abort(), or, in strict mode, when its first write()
+    // is refused.
     return sanitizer_reports() ? 1 : 0;
 }
 

@@ -35,8 +35,8 @@ std::uint32_t count_of(const char* variable, const char* text, std::uint32_t mos
     return count;
 }
 
-/// Bytes, or a number with one of the letters K, M, G and T. 0 if @text is not
-/// such a size, or not a multiple of the page size.
+/// Parses a size in bytes, or with a suffix K, M, G or T. Returns 0 if @text
+/// isn't a size or not a multiple of the page size.
 std::uint64_t size_of(const char* text) {
     constexpr const char* letters = "KMGT";
     std::uint64_t number = 0;
@@ -52,7 +52,7 @@ std::uint64_t size_of(const char* text) {
 
 constexpr const char* uuid_start = "GPU-";
 
-/// What follows the number is ignored, as CUDA does it.
+/// Like CUDA, ignores anything after the number.
 std::optional<std::size_t> device_with_number(const std::string& entry) {
     char* rest = nullptr;
     const long number = std::strtol(entry.c_str(), &rest, 10);
@@ -60,7 +60,7 @@ std::optional<std::size_t> device_with_number(const std::string& entry) {
     return static_cast<std::size_t>(number);
 }
 
-/// @entry is the beginning of one of the UUIDs.
+/// Finds the only device whose UUID starts with @entry.
 std::optional<std::size_t> device_with_uuid(const std::string& entry,
                                             std::span<const std::string> uuids) {
     const auto fits = [&](const std::string& uuid) { return uuid.starts_with(entry); };
@@ -153,7 +153,7 @@ std::uint64_t choose_launch_limit(const char* text) {
 
 partition cut_launch(std::uint64_t items, std::uint32_t lanes) {
     constexpr std::uint64_t pieces_per_lane = 16;
-    // Lanes that write neighbouring items should rarely share a cache line.
+    // Avoid that lanes writing neighbouring items share a cache line.
     constexpr std::uint64_t granule = 64;
 
     const std::uint64_t wanted = pieces_per_lane * lanes;

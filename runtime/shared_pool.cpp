@@ -24,7 +24,7 @@ void* shared_pool::take_block() {
     }
     if (never_used_ == blocks) return nullptr;
     if (never_used_ == 0) {
-        fork_guard::arm(); // a child would share the blocks
+        fork_guard::arm(); // because a child would share the blocks
         const std::int64_t result = sys::map(0, blocks * block_bytes, PROT_READ | PROT_WRITE,
                                              MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1);
         if (result < 0) return nullptr;
@@ -43,15 +43,14 @@ void* shared_pool::allocate(std::size_t bytes) {
         const std::lock_guard lock(lock_);
         if (void* const block = take_block()) return block;
     }
-    // The operator rounds up to the alignment without an overflow check.
+    // The operator rounds up to the alignment without checking for overflow.
     if (bytes > SIZE_MAX - alignment) throw std::bad_alloc();
     return ::operator new(bytes, std::align_val_t(alignment));
 }
 
 void shared_pool::free(void* memory) {
-    // A child shares the blocks with the parent, and the parent has the list of
-    // free blocks. The lock may also be held by a thread that does not exist in
-    // the child.
+    // A child shares the blocks with its parent, which owns the list of free
+    // blocks. Also, a thread that doesn't exist in the child may hold the lock.
     if (fork_guard::is_child()) {
         if (!owns(memory)) ::operator delete(memory, std::align_val_t(alignment));
         return;

@@ -47,8 +47,7 @@ bool signal_ends_launch(std::int64_t number, const std::uint64_t (&args)[6],
     if (!target.own_process || target.signal <= 0 || target.signal > highest) return false;
     if (harmless_by_default(target.signal)) return false;
     if (target.signal == SIGKILL || target.signal == SIGSTOP) return true;
-    // setuid() and pthread_cancel() use these signals, and no thread blocks
-    // them.
+    // setuid() and pthread_cancel() use these signals, which no thread blocks.
     if (target.signal >= first_of_libc && target.signal <= last_of_libc) return false;
     if (target.thread != 0 && view.is_parked_thread(target.thread))
         return target.signal != view.break_signal();

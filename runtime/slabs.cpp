@@ -16,14 +16,15 @@ namespace hmmrt {
 namespace {
 
 constexpr std::size_t smallest_cell = 256;
-constexpr std::size_t largest_part = page_size / 2; ///< of a page
+constexpr std::size_t largest_part = page_size / 2; ///< largest cell that shares its page
 constexpr std::size_t largest_cell = 64 << 10;
 constexpr std::size_t smallest_slab = 64 << 10;
 constexpr std::size_t largest_slab = 2 << 20;
 constexpr std::size_t stale_bytes_max = 64 << 10;
 constexpr int tries_max = 4;
 
-/// A slab has at most a quarter of what there is of its kind.
+/// A new slab has at most a quarter of the memory that its kind already has,
+/// within limits.
 std::size_t slab_size(std::size_t there) {
     return std::clamp(std::bit_floor(there / 4), smallest_slab, largest_slab);
 }
@@ -55,7 +56,7 @@ slab_table::slab::slab(const slab_kind& kind, std::size_t cell, std::size_t coun
 
 std::size_t slab_table::cell_size(std::size_t bytes, memory_kind kind) {
     if (bytes <= largest_part) return std::max(smallest_cell, std::bit_ceil(bytes));
-    // Pinned memory of whole pages would stay locked longer than it is used.
+    // Whole pages of pinned memory would stay locked longer than needed.
     if (bytes > largest_cell || kind == memory_kind::host) return 0;
     return (bytes + page_size - 1) & ~(page_size - 1);
 }
@@ -86,7 +87,7 @@ void slab_table::set_open(slabs_of_kind& all, slab& which, bool open) noexcept {
     to.splice(to.begin(), from, which.listed);
 }
 
-/// Slabs that cannot be renewed now go to the end of the list.
+/// Slabs that can't be renewed now move to the end of the list.
 slab_table::table::iterator slab_table::find_open(slabs_of_kind& all) {
     for (int i = 0; i < tries_max && !all.open.empty(); i++) {
         const auto found = table_.find(all.open.front());
@@ -104,7 +105,8 @@ void slab_table::place_slab(std::uint64_t begin, slab& which, device& where) {
     std::fill(which.placed.begin(), which.placed.end(), where.starts());
 }
 
-/// A group alone: those of other cells have the program's advice.
+/// Only places this group, because the program may have advised others
+/// differently.
 void slab_table::place_group(std::uint64_t begin, slab& which, std::size_t group, device& where) {
     const std::size_t bytes = which.group_bytes();
     check_memory_call("advice", prefer(begin + group * bytes, bytes, which.device_id));
@@ -115,7 +117,7 @@ bool slab_table::is_locked(const slab& which) {
     return which.type() == memory_kind::host && !process::get().where().shares_page_tables();
 }
 
-/// Returns the end of the table if there is not enough memory for another slab.
+/// Returns the end of the table if there isn't enough memory for another slab.
 slab_table::table::iterator slab_table::add(const slab_kind& of, slabs_of_kind& all,
                                             device& where) {
     left_.retry([](const slab& each) { return each.bytes(); });
@@ -131,7 +133,7 @@ slab_table::table::iterator slab_table::add(const slab_kind& of, slabs_of_kind& 
     const std::int64_t result = map_pages(0, fresh.bytes());
     if (result < 0) return table_.end();
 
-    // Until it is placed or locked, nothing below needs memory of the runtime.
+    // Up to placing and locking, nothing below allocates.
     auto node = added.extract(added.begin());
     node.key() = listed.front() = static_cast<std::uint64_t>(result);
     fresh.device_id = where.id();
@@ -143,7 +145,7 @@ slab_table::table::iterator slab_table::add(const slab_kind& of, slabs_of_kind& 
         place_slab(found->first, fresh, where);
         if (!is_locked(fresh) || sys::lock_memory(found->first, fresh.bytes()) >= 0) return found;
     } catch (...) {
-        // the caller's own attempt fails with the reason
+        // the caller tries a mapping of its own next, and reports that error
     }
     remove(found);
     return table_.end();
@@ -167,7 +169,7 @@ std::size_t slab_table::find_cell(const slab& from) {
                                     from.cells.begin());
 }
 
-/// Returns what the cell was before.
+/// Returns the previous state of the cell.
 slab_table::cell_state slab_table::use_cell(slab& from, std::size_t index) {
     from.first = index + 1;
     from.used_of_group[index / from.group_cells]++;
@@ -210,7 +212,7 @@ void slab_table::place(std::uint64_t cell, device& where) {
         place_group(begin, of, group, where);
 }
 
-/// None of its cells is used.
+/// All cells of the group must be free.
 void slab_table::make_stale(slab& which, std::size_t group) noexcept {
     const std::size_t first = group * which.group_cells;
     for (std::size_t i = first; i < first + which.group_cells; i++)
@@ -236,7 +238,7 @@ void slab_table::give(std::uint64_t cell) noexcept {
     if (of.stale * of.group_bytes() >= stale_bytes_max) renew(begin, of);
 }
 
-/// Maps stale groups again.
+/// Maps stale groups anew.
 void slab_table::renew(std::uint64_t begin, slab& which) noexcept {
     const auto is_stale = [&](std::size_t group) {
         return which.cells[group * which.group_cells] == cell_state::stale;
@@ -252,9 +254,9 @@ void slab_table::renew(std::uint64_t begin, slab& which) noexcept {
     }
 }
 
-/// If this fails, the pages stay as they are. They are unmapped if the kernel
-/// had no memory left after it had unmapped them: then another thread may get
-/// their addresses.
+/// If this fails, the pages normally stay as they are. But if the kernel ran
+/// out of memory after unmapping them, they are gone, and another thread may
+/// get their addresses.
 void slab_table::renew_groups(std::uint64_t begin, slab& which, std::size_t first,
                               std::size_t end) noexcept {
     const std::uint64_t at = begin + first * which.group_bytes();
@@ -279,7 +281,7 @@ void slab_table::renew_groups(std::uint64_t begin, slab& which, std::size_t firs
         preferred = false;
     }
     const auto placed = which.placed.begin();
-    if (!preferred) // with the next cell
+    if (!preferred) // retry with the next cell
         std::fill(placed + static_cast<std::ptrdiff_t>(first),
                   placed + static_cast<std::ptrdiff_t>(end), 0);
 }

@@ -16,7 +16,7 @@ mapping reserve_slot() {
         result = sys::map(wanted, slot_size, PROT_NONE, flags, -1);
         if (result < 0) continue;
         mapping got(static_cast<std::uint64_t>(result), slot_size);
-        // kernels before 4.17 take the address as a hint
+        // kernels before 4.17 treat the address as a hint
         if (got.address() == wanted) return got;
     }
     throw failure(hmmErrorMemoryAllocation,

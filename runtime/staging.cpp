@@ -10,7 +10,7 @@
 namespace hmmrt {
 namespace {
 
-std::atomic<std::size_t> in_use = 0; ///< bytes, of all devices
+std::atomic<std::size_t> in_use = 0; ///< in bytes, for all devices
 
 bool is_block(std::size_t bytes) {
     return bytes <= shared_pool::block_bytes;
@@ -18,7 +18,7 @@ bool is_block(std::size_t bytes) {
 
 } // namespace
 
-/// Shared memory stays in system memory. A child has no use for it.
+/// Shared memory stays in system memory. Children don't need it.
 char* staged_bytes::allocate(std::size_t bytes) noexcept {
     if (is_block(bytes)) {
         try {

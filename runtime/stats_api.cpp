@@ -39,7 +39,7 @@ hmmStats get_stats(device& of) {
     hmmrt_stats request = {};
     request.device_id = of.id();
     const int error = process::get().where().get_stats(request);
-    // a reset in another thread has ended the binding
+    // a reset in another thread ended the binding
     if (error == -ENODEV) return {};
     check_memory_call("statistics", error);
     hmmStats stats = stats_of(request);

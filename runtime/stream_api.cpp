@@ -48,7 +48,8 @@ void call_host(hmmHostFn_t fn, void* data, hmmDestroyFunction_t destroy, hmmStre
     throw failure(hmmErrorNotReady, what);
 }
 
-/// Returns the position of an event that has completed and has a time.
+/// Returns the position of an event with a time. Throws failure if it hasn't
+/// completed.
 std::shared_ptr<event_point> timed_point(event& which) {
     auto point = which.point();
     if (!which.timed() || !point)

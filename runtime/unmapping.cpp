@@ -7,7 +7,7 @@ namespace hmmrt {
 
 bool unmap_allocated(std::uint64_t begin, std::size_t bytes) noexcept {
     constexpr int advice_dontneed_locked = 24; // MADV_DONTNEED_LOCKED
-    // before another thread can get these addresses
+    // before unmapping, when another thread could get these addresses
     process::get().where().unmapped(begin, bytes);
     if (sys::unmap(begin, bytes) >= 0) return true;
     sys::advise(begin, bytes, advice_dontneed_locked);

@@ -17,7 +17,7 @@ namespace hmmrt {
 namespace {
 
 constexpr int reserved_flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-// a handle plus a small offset is not a handle
+// so that a handle plus a small offset is invalid
 constexpr std::uint64_t handle_step = 64;
 
 static_assert(HMMRT_MAX_DEVICES <= 32, "access_rights has 2 bits for each of 32 devices");
@@ -26,12 +26,12 @@ bool fits_user_space(std::uint64_t begin, std::size_t bytes) {
     return begin >= user_space_begin && bytes <= user_space_end && begin <= user_space_end - bytes;
 }
 
-/// Returns 0 if the addresses are not free.
+/// Returns 0 if the addresses aren't free.
 std::uint64_t reserve_at(std::uint64_t begin, std::size_t bytes) {
     const std::int64_t got =
         sys::map(begin, bytes, PROT_NONE, reserved_flags | MAP_FIXED_NOREPLACE, -1);
     if (got < 0 || static_cast<std::uint64_t>(got) == begin) return got < 0 ? 0 : begin;
-    sys::unmap(static_cast<std::uint64_t>(got), bytes); // the flag is unknown
+    sys::unmap(static_cast<std::uint64_t>(got), bytes); // the kernel doesn't know the flag
     return 0;
 }
 
@@ -50,9 +50,9 @@ std::uint64_t reserve_anywhere(std::size_t bytes, std::uint64_t alignment) {
     return aligned;
 }
 
-/// Makes the range a reserved one without a mapping. A system call that fails
-/// may have removed what was mapped before: then the second attempt, which
-/// replaces nothing, fills the hole.
+/// Replaces mappings in the range with a reservation. A failing system call may
+/// have removed the old mappings; then the second attempt, which replaces
+/// nothing, fills the hole.
 int clear_mapping(const address_range& gone) {
     const std::int64_t got =
         sys::map(gone.begin, gone.bytes, PROT_NONE, reserved_flags | MAP_FIXED, -1);
@@ -60,8 +60,8 @@ int clear_mapping(const address_range& gone) {
     return static_cast<int>(got);
 }
 
-/// Maps a file over a reserved range. If that fails, the range is reserved again,
-/// unless another thread has mapped something in the hole.
+/// Maps a file over a reserved range. If that fails, reserves the range again, unless another
+/// thread has mapped something into the hole.
 int map_file(const address_range& to, int fd, std::size_t offset) {
     const std::int64_t got =
         sys::map(to.begin, to.bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, fd, offset);
@@ -70,7 +70,7 @@ int map_file(const address_range& to, int fd, std::size_t offset) {
         return static_cast<int>(got);
     }
     if (!process::get().where().shares_page_tables()) return 0;
-    // The modules' files do so themselves.
+    // The modules do this for their own files.
     const int error = sys::advise(to.begin, to.bytes, MADV_DONTFORK);
     if (error < 0) clear_mapping(to);
     return error;
@@ -132,7 +132,7 @@ std::uint64_t virtual_memory::add(memory_object&& fresh) {
     fresh.handle = handle;
     fresh.handles = 1;
     try {
-        objects_.emplace(handle, std::move(fresh)); // moves nothing if it throws
+        objects_.emplace(handle, std::move(fresh)); // doesn't move from it if it throws
     } catch (...) {
         if (fresh.charged) process::get().where().forget_object(fresh.location, fresh.bytes);
         throw;
@@ -265,7 +265,7 @@ bool virtual_memory::touches_mapping(const address_range& part) const {
     return at != parts_.begin() && (--at)->first + at->second.bytes > part.begin;
 }
 
-/// Makes the address the start of a part, if it is in the middle of one.
+/// Splits a part if the address is in the middle of it.
 void virtual_memory::split(std::uint64_t address) {
     const auto found = parts_.find(address);
     const auto at = holding(address);
@@ -340,8 +340,8 @@ void virtual_memory::unmap(const address_range& gone) {
 
 // ---- access
 
-/// Gives the parts [first, last) the permissions that they have after
-/// @changes; those that have them already only if @all. Returns 0 or -errno.
+/// Sets the permissions of the parts [first, last) to those after @changes.
+/// Unless @all, skips parts that have them already. Returns 0 or -errno.
 int virtual_memory::protect(part_table::iterator first, part_table::iterator last,
                             std::span<const access_change> changes, bool all) noexcept {
     address_range run = {0, 0}; // parts side by side that get the same
@@ -378,7 +378,7 @@ void virtual_memory::set_device_access(const address_range& of,
     }
 }
 
-/// Gives back the access that is in the table.
+/// Restores the access recorded in the table.
 void virtual_memory::undo_device_access(const address_range& of,
                                         std::span<const access_change> changes) noexcept {
     for (const access_change& each : changes) {

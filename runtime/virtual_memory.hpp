@@ -4,11 +4,12 @@
  *
  * A reserved range is an anonymous mapping without permissions. Mapping a
  * memory object replaces part of it with a mapping of the object's file in one
- * system call, and unmapping restores it in the same way, so the addresses are
- * never free for others. The permissions of such a mapping are those of the
- * CPU. The kernel controls device access, which this table only remembers. On
- * the cpu device, device code runs on the CPU, so there a mapping permits what
- * the CPU or any device may do.
+ * system call, and unmapping restores it in the same way, so the addresses
+ * never become free for others, unless such a call fails halfway. The
+ * permissions of such a mapping are those of the CPU. The kernel controls
+ * device access, which this table only remembers. On the cpu device, device
+ * code runs on the CPU, so there a mapping permits what the CPU or any device
+ * may do.
  *
  * A mapping consists of parts with individual rights. We join adjacent parts of
  * a mapping that have equal rights.

@@ -80,7 +80,7 @@ std::uint64_t reserve(std::size_t bytes, std::size_t alignment, hmmDeviceptr hin
                                   hint);
 }
 
-/// The kernel's id of a location of access: all nodes are the host.
+/// The kernel's id of a location for access. All nodes count as the host.
 std::uint32_t accessing(const hmmMemLocation& where) {
     switch (where.type) {
     case hmmMemLocationTypeDevice:
@@ -100,7 +100,7 @@ bool is_access(hmmMemAccessFlags flags) {
            flags == hmmMemAccessFlagsProtReadWrite;
 }
 
-/// Without repetitions; starts no device.
+/// Returns the last change of each location. Doesn't start devices.
 std::vector<access_change> changes_of(const hmmMemAccessDesc* descriptions, std::size_t count) {
     std::vector<access_change> changes;
     require(descriptions != nullptr && count > 0, "no location");
