@@ -34,8 +34,8 @@ class box_closure : copy_head {
   public:
     static void run(void* raw, std::uint64_t begin, std::uint64_t end) noexcept;
 
-    /// The closure is destroyed by copy_closure::destroy(). Copies from @staged
-    /// unless that is empty.
+    /// copy_closure::destroy() destroys the closure. If @staged isn't empty,
+    /// copies the source there now, and uses that copy.
     static copy_closure::pointer copy(const box_memory& to, const box_memory& from,
                                       const box_size& size, staged_bytes staged = {});
     static copy_closure::pointer fill(const box_memory& to, int value, const box_size& size);

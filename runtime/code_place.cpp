@@ -55,7 +55,8 @@ bool find_object(std::uint64_t address, char (&path)[256], std::uint64_t& offset
             const std::uint64_t start = std::strtoull(next + 6, &next, 16); // after " r-xp "
             const auto* const name = static_cast<const char*>(
                 std::memchr(next, '/', static_cast<std::size_t>(stop - next)));
-            // There is no slash before the path, not even in the device number.
+            // The path begins at the first slash: there is none in the device
+            // number.
             if (name == nullptr) return false;
             std::snprintf(path, sizeof(path), "%.*s", static_cast<int>(stop - name), name);
             offset = address - first + start;

@@ -24,14 +24,14 @@ class copy_closure : copy_head {
     static constexpr std::size_t item_bytes = 64 << 10;
 
     static void run(void* raw, std::uint64_t begin, std::uint64_t end) noexcept;
-    /// For closures that begin with a copy_head.
+    /// Works for all closures that begin with a copy_head.
     static void destroy(void* closure);
 
     struct deleter {
         void operator()(void* closure) const { destroy(closure); }
     };
     using pointer = std::unique_ptr<void, deleter>;
-    /// If @staged isn't empty, copies from there.
+    /// If @staged isn't empty, copies the source there now, and uses that copy.
     static pointer copy(void* to, const void* from, std::size_t bytes, staged_bytes staged = {});
     static pointer fill(void* to, int value, std::size_t bytes);
 

@@ -28,7 +28,7 @@ class device : public in_own_memory {
     /// How often the device was started. A reset ends what belongs to a start,
     /// such as advice for the device.
     std::uint64_t starts() const { return starts_.load(); }
-    /// NULL if the device is not started.
+    /// NULL if the device isn't started.
     std::shared_ptr<session> running() { return current(); }
     // In the functions below, a NULL stream is the legacy default stream.
 
@@ -43,7 +43,7 @@ class device : public in_own_memory {
     void synchronize();
     void synchronize(stream* where);
     /// Waits for all streams of the current session. Returns the session, or
-    /// NULL if there is none. Does not consume errors of queued memory
+    /// NULL if there is none. Doesn't consume errors of queued memory
     /// operations.
     std::shared_ptr<session> finish();
     bool idle(stream* where);

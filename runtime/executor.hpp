@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs the lanes of a session: in the agent, or as threads of this process.
+ * Runs the lanes of a session: in an agent, or as threads of this process.
  *
  * The session writes work to the control block, from where the lanes take it
  * (agent/ring.h). An executor owns only the control block and the lanes. It

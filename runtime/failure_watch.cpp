@@ -35,7 +35,7 @@ struct failure_watch::shared_state {
     control* ctl;    ///< valid while `of` is
     int device;
     bool quiet;
-    std::uint64_t launch_limit;      ///< in milliseconds; 0: none
+    std::uint64_t launch_limit;      ///< in milliseconds; 0 if there is no limit
     std::atomic<unsigned> waited{0}; ///< in seconds; 0 if there is nothing to report
     /// tells the thread to end, after one more look at the session
     std::atomic<bool> quit{false};

@@ -34,7 +34,7 @@ std::shared_ptr<stream> thread_stream(device& where) {
     process& program = process::get();
     if (auto found = program.streams().find(handle)) {
         if (where.is_current(*found->running())) return found;
-        program.streams().remove(handle); // the reset has not removed it yet
+        program.streams().remove(handle); // the reset hasn't removed it yet
     }
     return program.add_stream(where, hmmStreamDefault, 0, handle);
 }

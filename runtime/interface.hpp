@@ -34,7 +34,7 @@ struct thread_state {
     char detail[512] = "";
 };
 
-// Trivially destructible: usable until the thread ends.
+// Trivially destructible, so that we can use it until the thread ends.
 extern constinit thread_local thread_state this_thread;
 
 hmmError_t remember(hmmError_t code, const char* operation, const char* detail,

@@ -21,7 +21,7 @@ std::string describe_start_error(std::size_t stack_bytes, int error);
 bool calling_thread_is_lane();
 void mark_thread_as_lane(bool lane);
 
-/// Chooses a real-time signal that the program does not use and installs
+/// Chooses a real-time signal that the program doesn't use, and installs
 /// @action for it. Returns 0 if no signal is free.
 int install_free_signal(const struct sigaction& action);
 

@@ -57,7 +57,7 @@ class machine : public in_own_memory {
     virtual int control_peer(hmmrt_peer& request) = 0;
     virtual int control_knob(hmmrt_knob& request) = 0;
     virtual int control_quota(hmmrt_quota& request) = 0;
-    /// -ENODEV if the device is not started.
+    /// Returns -ENODEV if the device isn't started.
     virtual int get_stats(hmmrt_stats& request) = 0;
     virtual int annotate(hmmrt_annotate& request) = 0;
 

@@ -16,7 +16,7 @@ namespace hmmrt {
 
 class page_set {
   public:
-    /// Adds pages that are not in the set. Throws std::bad_alloc.
+    /// Adds pages that aren't in the set. Throws std::bad_alloc.
     void add(std::uint64_t begin, std::uint64_t end) { ranges_.emplace(begin, end); }
     /// Splits the range that contains @at. If it throws std::bad_alloc, the set
     /// is unchanged.
@@ -30,7 +30,7 @@ class page_set {
     }
     /// Moves all ranges of @other into this set. The sets must be disjoint.
     void merge(page_set& other) noexcept { ranges_.merge(other.ranges_); }
-    /// Removes pages, and calls gap(begin, end) for pages that are not in the
+    /// Removes pages, and calls gap(begin, end) for those that aren't in the
     /// set. No range may cross @begin or @end.
     template <class Gap>
     void remove(std::uint64_t begin, std::uint64_t end, Gap gap) noexcept {

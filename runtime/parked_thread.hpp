@@ -70,7 +70,7 @@ class parked_thread : public in_own_memory {
     futex_word ready_{0};
 };
 
-/// Chooses a real-time signal that the program does not use and installs a
+/// Chooses a real-time signal that the program doesn't use, and installs a
 /// handler that does nothing. Returns 0 if no signal is free.
 int install_break_signal();
 

@@ -73,7 +73,7 @@ struct event_point {
     std::shared_ptr<session> running;
     std::uint32_t queue = 0;
     std::uint64_t position = 0;
-    /// valid for stamps, after reap()
+    /// only valid for stamps, after reap()
     std::atomic<std::uint64_t> nanoseconds{0};
 };
 
@@ -81,7 +81,7 @@ struct event_point {
 struct gate_task {
     hmmHostFn_t function = nullptr;
     void* data = nullptr;
-    /// destroys data; called even if the function is not
+    /// destroys data; called even if the function isn't
     hmmDestroyFunction_t destroy = nullptr;
     std::shared_ptr<event_point> event; ///< of another session
 };
@@ -128,7 +128,7 @@ class session : public std::enable_shared_from_this<session> {
     /// failed or ended.
     bool wait_quietly(std::uint32_t queue, std::uint64_t position,
                       const session* waiting = nullptr);
-    /// Waits for all work submitted before to a set of queues.
+    /// Waits for all work submitted so far to a set of queues.
     bool wait_all(std::uint32_t queues);
     bool reached_all(std::uint32_t queues) const;
     /// Destroys the closures of completed work and stores the times of stamps.
@@ -253,7 +253,7 @@ class session : public std::enable_shared_from_this<session> {
     control* const ctl_; ///< the executor's
     std::atomic<bool> ended_{false};
     std::atomic<bool> lost_{false};
-    std::atomic<bool> stopping_{false}; ///< stop() is ending the lanes, so they are not lost
+    std::atomic<bool> stopping_{false}; ///< stop() is ending the lanes, so they aren't lost
     std::atomic<bool> seen_{false};
     const int device_;
     const bool quiet_;

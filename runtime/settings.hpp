@@ -10,7 +10,7 @@
 
 namespace hmmrt {
 
-/// HMMRT_LANES=@text, or one lane per CPU; throws failure if @text is not a
+/// HMMRT_LANES=@text, or one lane per CPU. Throws failure if @text is not a
 /// valid count.
 std::uint32_t choose_lane_count(const char* text, int cpus);
 
@@ -18,8 +18,8 @@ std::uint32_t choose_lane_count(const char* text, int cpus);
 /// under seccomp.
 bool choose_strict(const char* text, int seccomp_mode);
 
-/// HMMRT_LAUNCH_TIMEOUT=@text in milliseconds, 0 if there is no limit; throws
-/// failure if @text is not a valid number of seconds.
+/// HMMRT_LAUNCH_TIMEOUT=@text, converted from seconds to milliseconds; 0 if
+/// there is no limit. Throws failure if @text is not a valid number of seconds.
 std::uint64_t choose_launch_limit(const char* text);
 
 /// HMMRT_DEVICE=@text.
@@ -43,8 +43,8 @@ std::uint32_t choose_device_count(const char* text);
 /// size. Throws failure.
 std::uint64_t choose_device_memory(const char* text, std::uint64_t standard);
 
-/// HMMRT_STACK_SIZE=@text: size of the stack of a lane, as above, but at least
-/// smallest_stack_bytes; @standard if not set. Throws failure.
+/// HMMRT_STACK_SIZE=@text: stack size of a lane, in the same format, but at
+/// least smallest_stack_bytes; @standard if not set. Throws failure.
 std::size_t choose_stack_bytes(const char* text, std::size_t standard);
 
 /// The runtime and the program's TLS use part of a lane's stack.

@@ -28,7 +28,7 @@ class signal_view {
     virtual int break_signal() const = 0;
 };
 
-/// True if the launch must end instead of executing the call.
+/// True if the call must end the launch instead of being executed.
 bool signal_ends_launch(std::int64_t number, const std::uint64_t (&args)[6],
                         const signal_view& view);
 

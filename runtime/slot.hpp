@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Choosing the address of the slot.
+ * Chooses the address of the slot.
  *
  * The address must be free in the application. It also must not be reserved by
  * convention: sanitizers own fixed parts of the address space even before they

@@ -18,7 +18,7 @@ namespace hmmrt {
 /// now: then its pages are freed, and unlocked if possible.
 bool unmap_allocated(std::uint64_t begin, std::size_t bytes) noexcept;
 
-/// Memory that could not be unmapped. Table: maps addresses to values.
+/// Memory that couldn't be unmapped. Table maps addresses to values.
 template <class Table>
 class left_mappings {
   public:

@@ -344,7 +344,7 @@ void virtual_memory::unmap(const address_range& gone) {
 /// Unless @all, skips parts that have them already. Returns 0 or -errno.
 int virtual_memory::protect(part_table::iterator first, part_table::iterator last,
                             std::span<const access_change> changes, bool all) noexcept {
-    address_range run = {0, 0}; // parts side by side that get the same
+    address_range run = {0, 0}; // adjacent parts with the same new permissions
     int wanted = PROT_NONE, error = 0;
     const auto finish = [&] {
         if (run.bytes == 0 || error < 0) return;

@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds linger(100);
 
 thread_local bool in_host_function = false;
 
-/// Calls a function of the program, which must not call the library.
+/// Calls a function of the program. The library refuses calls from it.
 void call_program(void (*function)(void*), void* data) {
     in_host_function = true;
     function(data);

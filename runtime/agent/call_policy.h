@@ -92,7 +92,7 @@ constexpr bool makes_no_sense(std::uint64_t number) {
     case SYS_pause:
     case SYS_rt_sigsuspend:
     case SYS_rt_sigtimedwait:
-    // The arguments do not identify the target process.
+    // The arguments don't identify the target process.
     case SYS_pidfd_send_signal:
         return true;
     default:
@@ -246,7 +246,7 @@ inline call_verdict decide_call(std::uint64_t number, std::uint64_t (&args)[6],
     return {call_action::forward, 0};
 }
 
-/// Signals 1..64 as bit 0..63. SIGKILL and SIGSTOP cannot be blocked.
+/// Signals 1..64 as bit 0..63. SIGKILL and SIGSTOP can't be blocked.
 inline constexpr std::uint64_t unblockable_signals = std::uint64_t{1} << 8 | std::uint64_t{1} << 18;
 
 /// rt_sigprocmask() on a virtual mask without effect. Returns 0 or -EINVAL.

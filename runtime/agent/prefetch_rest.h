@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Continuing a prefetch that a signal interrupted.
+// Continues a prefetch that a signal interrupted.
 #pragma once
 
 #include "control.h"

@@ -93,7 +93,7 @@ inline std::uint32_t ring_publish(control& ctl, work_queue& queue) {
     entry.cursor.store(cursor_of(sequence, width));
     queue.submitted.store(sequence + 1);
     if ((ctl.used.load(std::memory_order_relaxed) & bit) == 0) ctl.used.fetch_or(bit);
-    // If the entry is not the active one, the lane that completes the previous
+    // If the entry isn't the active one, the lane that completes the previous
     // entry continues with it.
     if (queue.completed.load() == sequence) ring_wake_lanes(ctl, width);
     return sequence;

@@ -126,8 +126,8 @@ std::uint32_t access_of_page_fault(std::uint64_t error_code) {
     return (error_code & write) != 0 ? HMMRT_ACCESS_WRITE : HMMRT_ACCESS_READ;
 }
 
-/// Describes a page fault. The access type comes from the instruction. The
-/// cause comes from the driver, if its record is for the same page.
+/// Describes a page fault. We get the access type from the error code, and the
+/// cause from the driver, if its record is for the same page.
 void describe_page_fault(fault_block& fault, std::uint64_t error_code) {
     hmmrt_gpu_fault_record record = {};
     record.size = sizeof(record);

@@ -58,8 +58,8 @@ void deliver_default(int signal, bool failed) {
     ::raise(signal);
 }
 
-/// The context can't be trusted, because a handler of the program that calls
-/// this one may have passed its own or none.
+/// @context may be anything: a handler of the program that calls this one
+/// passes its own, or nothing.
 void call_handler(const struct sigaction& action, int signal, siginfo_t* info, void* context) {
     sigset_t mask;
     sigset_t all;
@@ -81,7 +81,7 @@ void pass_on(program_action& to, int signal, siginfo_t* info, void* context) {
     const bool resets = (action.sa_flags & SA_RESETHAND) != 0;
     if (!is_handler || (resets && to.called.exchange(true))) {
         const bool failed = has_info(signal, info) && !is_raised(*info);
-        // a failed instruction cannot be ignored
+        // a failed instruction can't be ignored
         if (action.sa_handler == SIG_IGN && !is_handler && !failed) return;
         return deliver_default(signal, failed);
     }

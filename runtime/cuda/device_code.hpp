@@ -78,7 +78,8 @@ struct kernel_code {
     std::uint32_t thread_bytes; ///< for arrays with an element per thread
     std::uint32_t array_count;
     std::uint32_t states; ///< 2: no cuts
-    /// Identifies the file whose functions use the first part of the block's memory, if any.
+    /// Identifies the file whose functions use the first part of the block's memory; NULL if none
+    /// do.
     const void* shared_owner = nullptr;
 };
 

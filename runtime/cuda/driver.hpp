@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Shared by the functions of the CUDA driver interface. Their failures are no
-// errors of the runtime interface.
+// Shared by the functions of the CUDA driver interface. Their failures don't
+// count as errors of the runtime interface.
 #pragma once
 
 #include "convert.hpp"

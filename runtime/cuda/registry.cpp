@@ -55,7 +55,7 @@ class kernel_registry {
     std::unordered_map<const kernel_code*, std::size_t> limits_; ///< those that were set
 };
 
-/// What clang passes to __cudaRegisterFatBinary().
+/// The argument of __cudaRegisterFatBinary().
 struct binary_wrapper {
     std::int32_t magic;
     std::int32_t version;

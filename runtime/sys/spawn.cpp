@@ -43,7 +43,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/// Another name of clone() in glibc. TSan treats clone() like fork(), and would
+/// Another name of clone() in glibc. TSan treats clone() as fork(), and would
 /// switch its state, which these children share, to that of a forked child.
 extern "C" int __clone(int (*function)(void*), void* stack, int flags, void* argument, ...);
 

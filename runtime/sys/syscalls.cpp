@@ -237,7 +237,7 @@ std::uint64_t locked_memory_limit() {
     return ::getrlimit(RLIMIT_MEMLOCK, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
 }
 
-/// mincore() fails if a part is not mapped. msync() would do too, but valgrind
+/// mincore() fails if any part isn't mapped. msync() would do too, but valgrind
 /// complains if the range contains free heap memory.
 [[gnu::noinline]] bool is_mapped(std::uint64_t address, std::size_t bytes) {
     constexpr std::size_t pages = 16 << 10; // at a time

@@ -52,7 +52,7 @@ int protect(std::uint64_t address, std::size_t bytes, int protection);
 int advise(std::uint64_t address, std::size_t bytes, int advice);
 /// Locks whole pages, as mlock() does.
 int lock_memory(std::uint64_t address, std::size_t bytes);
-/// As lock_memory(), but does not populate or migrate pages.
+/// As lock_memory(), but doesn't populate or migrate pages.
 int lock_on_fault(std::uint64_t address, std::size_t bytes);
 int unlock_memory(std::uint64_t address, std::size_t bytes);
 /// True if at least one of the pages is in a locked mapping, populated or not.
@@ -88,7 +88,7 @@ int signal_thread(int tid, int signal);
 /// Ends this process without the cleanup of exit().
 void end_process(int status);
 
-/// Reads an environment variable; NULL if it is not set or the program runs
+/// Reads an environment variable; NULL if it isn't set, or if the program runs
 /// with elevated privileges.
 const char* environment(const char* name);
 int usable_cpus();
