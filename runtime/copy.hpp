@@ -13,7 +13,7 @@ namespace hmmrt {
 
 /// Common first member of the closures of copies and fills.
 struct copy_head {
-    staged_bytes staged; ///< owns the source if it was staged
+    staged_bytes staged; ///< owns the copy of the source if that was staged
 };
 
 /// The arguments of a copy or of a byte fill.

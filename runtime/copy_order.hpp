@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which guarantees a copy gives its caller when the call returns.
+ * The guarantees that a copy gives its caller when the call returns.
  *
  * Pageable memory is memory that the library doesn't know: malloc(), the stack,
  * files, host variables. A program may reuse it as soon as the call returns. So

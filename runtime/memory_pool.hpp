@@ -58,7 +58,8 @@ class memory_pool : public std::enable_shared_from_this<memory_pool> {
     /// now on. Throws failure.
     allocation allocate(std::size_t bytes, device& where, const stream* in);
     void give_back(kept_list&& gone, std::shared_ptr<event_point> after) noexcept;
-    /// Counts memory from elsewhere as the pool's, before give_back().
+    /// Counts memory that didn't come from the pool as if it had. Call
+    /// give_back() next.
     void take_over(std::size_t bytes) noexcept;
 
     /// Unmaps unused memory until the pool has at most @keep bytes.

@@ -8,7 +8,7 @@
  * so the pages of a slab have one preferred location. Cells of less than a page
  * share the advice and the residency of their page.
  *
- * A group is the smallest unit that the kernel can handle: one page with several cells, or the
+ * A group is a unit that the kernel can handle separately: one page with several cells, or the
  * pages of one cell. When its last cell is freed, the group becomes stale. Before it is used again,
  * we map its pages anew, which frees their memory, including device memory, and resets the
  * program's settings for these addresses. A cell that is reused while its page is in use is
@@ -61,7 +61,7 @@ class slab_table {
 
   private:
     enum class cell_state : std::uint8_t {
-        zero,  ///< free, pages never touched
+        zero,  ///< free, pages not touched since they were mapped
         old,   ///< free, with contents
         used,  ///< allocated
         stale, ///< its pages must be mapped anew first

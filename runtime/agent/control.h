@@ -299,8 +299,8 @@ struct control {
     /// The first memory operation that failed: its entry_kind << 32 | errno.
     std::atomic<std::uint64_t> memory_error;
     fault_block fault;
-    /// Function of the application that a lane calls to collect frames: void
-    /// (*)(fault_block*, const code_state*). May be 0.
+    /// Function of the application that a lane calls to collect frames, or 0:
+    /// void (*)(fault_block*, const code_state*)
     std::uint64_t walker;
     /// Changes when the application's failure_watch has something to do.
     futex_word watch;

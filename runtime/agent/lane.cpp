@@ -36,7 +36,7 @@ void run_range(lane& self, const range_work& work, std::uint32_t index) {
 // Memory operations are not device code: strict mode doesn't apply to them, and
 // their failures aren't sticky.
 
-/// Records an error, unless there already is one.
+/// Records an error, unless one is recorded already.
 void note_result(lane& self, entry_kind kind, std::int64_t result) {
     std::uint64_t none = 0;
     if (result < 0)

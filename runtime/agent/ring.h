@@ -11,8 +11,8 @@
  * there are no circular waits, however streams share queues.
  *
  * Cursor: sequence << 32 | pieces not taken. It counts down, so that a lane can
- * take a piece with a single operation on the cursor. The other members of an
- * entry may be rewritten until the lane owns a piece of it.
+ * take a piece by changing only the cursor. The other members of an entry may
+ * be rewritten until the lane owns a piece of it.
  *
  * Done: the number of pieces that ran or were dropped. The lane that completes
  * the count advances `completed`; only then can the entry be reused.

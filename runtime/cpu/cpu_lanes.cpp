@@ -132,7 +132,7 @@ std::uint64_t nanoseconds_now() {
            static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-/// Runs a memory operation, and records the first failure.
+/// Runs a memory operation. Records its failure unless one is recorded already.
 void run_memory_work(cpu_lane_set& set, const ring_entry& entry, entry_kind kind) {
     int result;
     try {

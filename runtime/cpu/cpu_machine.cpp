@@ -74,7 +74,7 @@ void apply(const hmmrt_advise& request, page_settings& page) {
     }
 }
 
-/// Removes from @all what it doesn't have in common with @page.
+/// Keeps in @all only what it has in common with @page.
 void keep_common(hmmrt_range_attributes& all, const page_settings& page) {
     all.out_flags &= page.flags;
     all.out_accessed_by &= page.accessed_by;

@@ -25,8 +25,8 @@ class block_memory {
     static constexpr std::size_t smallest = 16u << 10;
     static constexpr std::size_t largest = std::size_t(1) << 32;
 
-    /// The pool with areas of at least @bytes; NULL if it is too large, or
-    /// there is no memory.
+    /// The pool with areas of at least @bytes. NULL if @bytes is too large, or
+    /// if there is no memory.
     static block_memory* of_size(std::size_t bytes);
 
     block_memory(const block_memory&) = delete;

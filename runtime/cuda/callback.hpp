@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Stream callbacks that get errors of their own interface.
+// Stream callbacks that receive errors of their own interface.
 #pragma once
 
 #include "convert.hpp"

@@ -35,7 +35,7 @@ inline hmmMemcpyKind kind_of(cudaMemcpyKind kind) {
     return static_cast<hmmMemcpyKind>(kind);
 }
 /// The direction of an asynchronous copy. CUDA stages pageable memory that is copied to device
-/// memory, whatever the kind is.
+/// memory, even if the kind is cudaMemcpyDefault.
 inline hmmMemcpyKind direction_of(hmmMemcpyKind kind, const void* to, const void* from) {
     const auto type_of = [](const void* memory) {
         hmmPointerAttributes found = {};

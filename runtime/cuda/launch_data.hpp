@@ -18,8 +18,8 @@ constexpr std::size_t rounded(std::size_t bytes) {
     return (bytes + memory_alignment - 1) / memory_alignment * memory_alignment;
 }
 
-/// What lanes read instead of the launch's arguments: this struct, followed by a copy of the
-/// kernel's arguments.
+/// The copy of a launch's arguments that lanes read: this struct, followed by the kernel's
+/// arguments.
 struct alignas(alignof(std::max_align_t)) launch_data {
     const kernel_code* kernel;
     block_memory* memory; ///< NULL if the kernel needs none

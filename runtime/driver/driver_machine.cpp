@@ -131,7 +131,7 @@ int driver_machine::create_object(hmmrt_object_create& request) {
     return sys::create_object(space(), request);
 }
 
-/// Files of other types fail the request with other errors.
+/// Other files don't know the request, and may fail with a different error.
 int driver_machine::get_object_info(int fd, hmmrt_object_info& info) {
     const int error = sys::get_object_info(fd, info);
     return error < 0 && error != -ENOMEM ? -EINVAL : error;

@@ -8,8 +8,8 @@
 
 namespace hmmrt::sys {
 
-/// Duplicates a descriptor to a number above the standard files. exec closes
-/// the duplicate. Returns it or -errno.
+/// Duplicates a descriptor to a number above the standard files. Returns the
+/// duplicate, which exec closes, or -errno.
 inline int duplicate_above_standard(int fd) {
     const int result = ::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     if (result >= 0) return result;
