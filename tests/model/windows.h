@@ -65,7 +65,7 @@ static inline bool model_more_than(unsigned int pages, unsigned int of,
 	return 100.0 * pages / of > knobs->threshold;
 }
 
-/* Mapped pages of a window, counting the granule of @page as mapped. */
+/* Counts the mapped pages of a window, with the granule of @page as mapped. */
 static inline unsigned int model_weight(const unsigned char *mapped,
 					struct model_window window,
 					unsigned int page)

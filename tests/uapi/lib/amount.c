@@ -11,7 +11,9 @@ unsigned long amount(unsigned long full, unsigned long on_debug)
 
 	if (text)
 		return strcmp(text, "no") ? full : on_debug;
-	/* Only the debug flavour of the kernels in tools/kernel has it. */
+	/*
+	 * Of the kernels in tools/kernel, only the debug flavour has kmemleak.
+	 */
 	return access("/sys/kernel/debug/kmemleak", F_OK) ? full : on_debug;
 }
 

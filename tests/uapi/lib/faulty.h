@@ -15,7 +15,7 @@
 
 /* Return a file descriptor or a negative errno. */
 int open_faulty_control(void);
-/* The same, of a device that is bound to this process. */
+/* The same for a device, which is then bound to this process. */
 int open_soft(const char *node);
 int open_faulty(unsigned int number);
 
@@ -23,8 +23,8 @@ int open_faulty(unsigned int number);
 int faulty_devices(int control, unsigned long count);
 
 /*
- * Makes the @nth call of @op from now on fail, counted over all devices; 0:
- * none.
+ * Makes the @nth call of @op from now on fail, counted over all devices. 0
+ * makes no call fail.
  */
 int faulty_fail_nth(int control, enum hmmrt_faulty_op op, unsigned int nth);
 /* Makes the next @times calls of @op fail. */
@@ -41,12 +41,12 @@ int faulty_evict(int control, unsigned long number);
 int faulty_invalidations(int control, unsigned long number);
 
 /*
- * Devices created from now on have @mib MiB without storage behind them: they
+ * Devices created from now on have @mib MiB without backing storage: they
  * accept copies but cannot return the data. 0 restores normal devices.
  */
 int faulty_hollow(int control, unsigned long mib);
 
-/* Makes a page of each 2 MiB unreadable, by its index + 1; 0: none. */
+/* Makes the page with index @page - 1 in each 2 MiB unreadable; 0: none. */
 int faulty_bad_page(int control, unsigned long page);
 
 /*

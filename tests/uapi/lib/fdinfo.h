@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading what /proc/PID/fdinfo says about a file of the modules. */
+/* Reads and parses /proc/PID/fdinfo of the modules' files. */
 #ifndef TESTS_UAPI_FDINFO_H
 #define TESTS_UAPI_FDINFO_H
 
@@ -10,7 +10,7 @@
 /* Enough for the entries of a space with all devices. */
 #define FDINFO_BYTES	(32UL << 10)
 
-/* Returned for a key that a text does not have once. */
+/* Returned if a key does not occur exactly once, or has no number. */
 #define FDINFO_NONE	(~0ULL)
 
 /*

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Four small simulated GPUs on this process, and where pages are. Loads
- * hmmrt_simgpu with parameters of its own, which the test has to restore with
+ * Four small simulated GPUs bound to this process, and helpers that move pages
+ * to them and count pages by location. Loads hmmrt_simgpu with its own
+ * parameters; the test must restore the previous ones with
  * simgpu_restore(env->parameters).
  */
 #ifndef TESTS_UAPI_GPUS_H

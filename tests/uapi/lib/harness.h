@@ -9,9 +9,9 @@
 #include <kselftest_harness.h>
 
 /*
- * How a test that is skipped exits. A fixture that cannot be set up exits at
- * once: the harness would run the test. The status is another one since the
- * harness knows expected failures (6.9).
+ * Exit status of a skipped test. A fixture that cannot be set up exits at once,
+ * because the harness would run the test anyway. The status changed when the
+ * harness gained expected failures (6.9).
  */
 #ifdef XFAIL_ADD
 #define SKIPPED	KSFT_SKIP

@@ -100,8 +100,9 @@ static void *starved_run(void *arg)
 		return NULL;
 	}
 	/*
-	 * The core repeats accesses to the thread's own pages that get no
-	 * memory: have those that cpu_read() and its signals use.
+	 * The kernel retries page faults that cannot get memory, so populate
+	 * the thread's pages that cpu_read() and its signals use before
+	 * allocations fail.
 	 */
 	cpu_read(NULL, &value);
 	inject_write(fd, 1);
@@ -118,7 +119,10 @@ int inject_run(int (*run)(void *arg), void *arg)
 	pthread_t thread;
 	bool late;
 
-	/* Before the thread begins; this one is not concerned. */
+	/*
+	 * Set this before the thread starts. It does not affect this thread,
+	 * which has not set make-it-fail.
+	 */
 	inject_burst("-1");
 	if (pthread_create(&thread, NULL, starved_run, &starved)) {
 		inject_burst("0");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory objects: memory that a process creates apart from addresses. The file
- * of an object can be mapped and sent to other processes.
+ * Memory objects: memory that a process creates independently of its address
+ * space. The file of an object can be mapped and sent to other processes.
  */
 #ifndef TESTS_UAPI_OBJECT_H
 #define TESTS_UAPI_OBJECT_H
@@ -25,15 +25,15 @@ void *object_map(int object, size_t len, int prot, size_t offset);
 /* Replaces what is mapped at @addr. Returns 0 or a negative errno. */
 int object_map_at(int object, void *addr, size_t len, int prot, size_t offset);
 
-/* Ends all mappings of the arena. */
+/* Unmaps the whole arena. */
 void object_unmap_all(void);
 
-/* Return the number, the bytes on the device, or 0 if the call fails. */
+/* Return the id, or the resident bytes, of an object; 0 if the call fails. */
 uint64_t object_id(int object);
 uint64_t object_resident(int object);
 
 /*
- * Access a word by the CPU. Return 0, or the signal that the access caused.
+ * Access a word with the CPU. Return 0, or the signal that the access caused.
  */
 int cpu_read(const volatile void *addr, uint64_t *value);
 int cpu_write(volatile void *addr, uint64_t value);
@@ -43,8 +43,8 @@ int cpu_read_in_child(const volatile void *addr);
 
 /*
  * Send and receive a number over a socket, and a descriptor with it unless it
- * is -1. A descriptor that is received is closed on exec. Return 0 or a
- * negative errno; -EPIPE: the other end is gone.
+ * is -1. A received descriptor is closed on exec. Return 0 or a negative errno;
+ * -EPIPE: the other end is closed.
  */
 int message_send(int socket, int fd, uint64_t number);
 int message_receive(int socket, int *fd, uint64_t *number);

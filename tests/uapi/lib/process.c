@@ -18,7 +18,9 @@ bool process_wait_end(pid_t pid, int limit_s, int *status)
 	return false;
 }
 
-/* Waits until a file of the process has @wanted where @format says. */
+/*
+ * Waits until scanning a proc file of the process with @format yields @wanted.
+ */
 static bool wait_for_word(pid_t pid, const char *name, const char *format,
 			  const char *wanted, int limit_s)
 {

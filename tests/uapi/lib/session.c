@@ -39,7 +39,7 @@ int session_open(struct session *session, unsigned int nr_devices)
 
 /*
  * Start the agents before the space exists: forking a process that has a space
- * works, but is the subject of a test.
+ * works, but has a test of its own.
  */
 int session_bind(struct session *session, unsigned int nr_lanes)
 {
@@ -111,8 +111,8 @@ static bool device_is_given_back(int manager,
 	for (try = 0; try < GIVE_BACK_LIMIT_S * 100; try++) {
 		used = device_used_bytes(manager, device->id);
 		/*
-		 * May be less, if memory of an earlier test was still in use
-		 * then.
+		 * May be less if memory of an earlier test was still in use
+		 * when this one began.
 		 */
 		if (used >= 0 && used <= device->used_before)
 			return true;

@@ -60,7 +60,7 @@ struct hmmrt_stats session_stats(const struct session *session,
 
 /*
  * Calls mmap() at the next free address of the arena, aligned to a block and
- * with an unused block behind it. Returns NULL on failure.
+ * followed by an unused block. Returns NULL on failure.
  */
 void *arena_map(size_t len, int prot, int flags, int fd, off_t offset);
 

@@ -24,8 +24,8 @@ bool set_oversubscription(bool on);
 bool set_evict_by_access(bool on);
 
 /*
- * Sets how many seconds the removal of a device goes on while no page leaves;
- * 30 is the default.
+ * Sets how many seconds the removal of a device keeps trying without any page
+ * leaving it. The default is 30.
  */
 bool set_leave_wait(const char *seconds);
 

@@ -20,7 +20,7 @@ struct storm {
  * handled when this returns 0. Otherwise returns an errno.
  */
 int storm_start(struct storm *storm);
-/* From now on the core repeats what the signals interrupt (SA_RESTART). */
+/* From now on, the kernel restarts interrupted calls (SA_RESTART). */
 void storm_restarts(void);
 void storm_stop(struct storm *storm);
 

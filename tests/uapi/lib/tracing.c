@@ -31,7 +31,7 @@ void tracing_stop(void)
 
 /*
  * For each event of that name that contains @part, calls @visit with the text
- * behind it.
+ * after it.
  */
 static void each_event(const char *event, const char *part,
 		       void (*visit)(const char *text, unsigned long *sum),

@@ -13,8 +13,8 @@ void tracing_stop(void);
 unsigned int tracing_count(const char *event, const char *part);
 
 /*
- * Returns the largest number behind @field (such as "visits=") in events of that
- * name, or 0 if there were no events.
+ * Returns the largest number that follows @field (such as "visits=") in events
+ * of that name, or 0 if there were no events.
  */
 unsigned long tracing_most(const char *event, const char *field);
 

@@ -19,7 +19,7 @@ int uffd_watch(int uffd, const void *addr, size_t len, uint64_t mode);
 int uffd_protect(int uffd, const void *addr, size_t len, bool on);
 /* Provides a missing page, with @value as its first word. */
 int uffd_fill(int uffd, const void *addr, uint64_t value);
-/* Waits for the next event. All of it is 0 if none comes. */
+/* Waits for the next event. Returns zeroes if no event arrives in time. */
 struct uffd_msg uffd_next(int uffd, int limit_s);
 
 #endif

@@ -202,14 +202,14 @@ static struct expected device_touches(struct world *world, struct page *page,
 		page->unheard = ALL_DEVICES & ~BY(dev);
 	else if (before != page->at)
 		page->unheard = 0;
-	/* The zero page is never duplicated; unwritten pages map it. */
+	/* The zero page, which unwritten pages map, is never duplicated. */
 	if (!write && page->advice.read_mostly && !page->advice.no_migrate &&
 	    page->at == ON_HOST && before != NOWHERE && !page->view.zeroes)
 		expected.duplicates = BY(dev) | page->view.duplicates;
 	if (before != page->at)
 		expected.not_mapped = ALL_DEVICES & ~BY(dev) &
 				      ~world_mapped_ahead(world, page);
-	/* Advised devices hear of the page if the fault is repeated. */
+	/* AccessedBy devices may get an entry if the fault is retried. */
 	if (before == NOWHERE)
 		expected.not_mapped &= ~page->advice.accessed_by;
 	return expected;
