@@ -52,7 +52,7 @@ TEST_F(alike, alike_bytes_end_where_an_attribute_changes)
 				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
 	ASSERT_EQ(0, cmd_advise(self->fd, buf + 4 * PAGE_BYTES, 2 * PAGE_BYTES,
 				HMMRT_ADVICE_SET_ACCESSED_BY, self->id, 0));
-	/* Knobs are none of the attributes. */
+	/* Knobs are not attributes. */
 	ASSERT_EQ(0, cmd_set_range_knob(self->fd, buf + PAGE_BYTES, PAGE_BYTES,
 					self->id, HMMRT_KNOB_PREFETCH_ENABLE,
 					0));
@@ -65,7 +65,9 @@ TEST_F(alike, alike_bytes_end_where_an_attribute_changes)
 	EXPECT_EQ(2, alike_pages(self->fd, buf, 2, 6));
 }
 
-/* A program that was compiled before the member was added has no space for it. */
+/*
+ * The struct of a program compiled before the member was added ends before it.
+ */
 TEST_F(alike, alike_bytes_are_not_written_to_a_smaller_struct)
 {
 	struct hmmrt_range_attributes arg = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Annotations: what a process says about itself becomes an event. */
+/* Annotations: events that a process itself emits. */
 #include <sched.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -120,8 +120,9 @@ TEST_F(annotation, text_may_be_in_any_language)
 }
 
 /*
- * The clock of the duration is that of the time. A process in another time
- * namespace has another clock, and its section begins at the same moment.
+ * An event's time and duration use the same clock. The clock of a process in
+ * another time namespace has an offset, but its section must begin at the same
+ * moment.
  */
 TEST_F(annotation, section_begins_at_the_time_that_was_told)
 {
@@ -196,7 +197,7 @@ TEST_F(annotation, wrong_annotation_gets_its_error_and_is_no_event)
 	NOT_ANNOTATED(EINVAL, self->space, mark, arg.len = 1);
 	NOT_ANNOTATED(EINVAL, self->space, mark, arg.text[1] = '\n');
 	NOT_ANNOTATED(EINVAL, self->space, mark, arg.text[1] = 0x7f);
-	/* Commands to a terminal, and what is no UTF-8. */
+	/* Terminal escape sequences, and invalid UTF-8. */
 	NOT_ANNOTATED(EINVAL, self->space, mark, SET_TEXT("a\xc2\x9b[2J"));
 	NOT_ANNOTATED(EINVAL, self->space, mark, SET_TEXT("a\xc2\x80"));
 	NOT_ANNOTATED(EINVAL, self->space, mark, SET_TEXT("a\x9b[31m"));

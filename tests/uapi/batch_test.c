@@ -2,8 +2,8 @@
 /*
  * Batches of device faults: lanes wait while another lane serves a batch, and
  * must get the right result however that ends. There is one fault worker.
- * userfaultfd holds its fault up, so that all other faults wait. The statistics
- * show when they do.
+ * userfaultfd holds up the worker's own fault, so that all other faults wait.
+ * The statistics show when they wait.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -544,7 +544,7 @@ TEST_F(batch, signal_to_the_fault_worker_requeues_its_faults)
 	EXPECT_EQ(0, after.out_failed_faults);
 }
 
-/* The fault is served to its end. The lane faults again after its handler. */
+/* The fault is served completely. The lane faults again after its handler. */
 TEST_F(batch, signal_to_lanes_during_service_of_their_faults)
 {
 	struct hmmrt_stats before;

@@ -43,7 +43,7 @@ static void on_sigbus(int sig)
 	siglongjmp(escape, sig);
 }
 
-/* A mistake of the driver: its device asks for no access at all. */
+/* A driver bug: the device requests no access at all. */
 TEST_F(broken, fault_for_no_access_is_refused_for_a_page_as_for_a_range)
 {
 	struct faulty_env *env = &self->env;
@@ -210,7 +210,7 @@ TEST_F(broken, removal_retries_a_busy_page_as_often_as_others)
 	env->fd[0] = -1;
 	env->fd[1] = -1;
 	ASSERT_EQ(0, faulty_slow_copy(env->control, 1500));
-	/* In jiffies it is just above 2^32, where HZ is 250. */
+	/* Just above 2^32 jiffies if HZ is 250. */
 	ASSERT_TRUE(set_leave_wait("17179870"));
 	ASSERT_EQ(1, write(ends[1], "1", 1));
 	for (try = 0; try < 10000 && faulty_slow_copy(env->control, 0); try++)
@@ -399,7 +399,10 @@ static int remove_all(void *arg)
 	return faulty_devices(env->control, 0);
 }
 
-/* Counts the regions of the devices in /proc/iomem: those of orphans, too. */
+/*
+ * Waits until /proc/iomem has no regions of the devices, including orphans.
+ * Returns false if some are left after a minute.
+ */
 static bool regions_go(void)
 {
 	unsigned int try, n = 1;
@@ -421,8 +424,9 @@ static bool regions_go(void)
 }
 
 /*
- * The machine has no memory for what is on a device that goes, nor for what
- * replaces lost pages. The removal ends in time, and the pages are lost.
+ * There is no system memory for the pages of a device that goes away, nor to
+ * replace lost pages. The removal must still end in time, and the pages are
+ * lost.
  */
 TEST_F_TIMEOUT(broken, removal_ends_if_there_is_no_memory, 200)
 {
@@ -445,7 +449,7 @@ TEST_F_TIMEOUT(broken, removal_ends_if_there_is_no_memory, 200)
 		EXPECT_EQ(i < lost ? 0 : env->first + i, value);
 		value = 0;
 	}
-	/* When there is memory again, nothing of the device is left. */
+	/* Once there is memory again, nothing of the device remains. */
 	EXPECT_TRUE(regions_go());
 	EXPECT_EQ(SIGBUS, cpu_read(env->buf, &value));
 	EXPECT_LT(0, lost_areas());
@@ -764,7 +768,10 @@ TEST_F(broken, huge_page_lost_with_its_device_is_sigbus)
 	EXPECT_EQ(0, value);
 }
 
-/* Also where only a child has the page, which no file of the manager knows. */
+/*
+ * One of the pages belongs only to a child, whose memory no file of the manager
+ * knows.
+ */
 TEST_F(broken, huge_page_lost_in_part_is_sigbus_there_only)
 {
 	struct faulty_env *env = &self->env;
@@ -801,13 +808,13 @@ TEST_F(broken, huge_page_lost_in_part_is_sigbus_there_only)
 	EXPECT_EQ(-1, pages_check(buf + lost + PAGE_BYTES,
 				  BLOCK_BYTES - lost - PAGE_BYTES,
 				  env->first + 8));
-	/* No memory of the machine is taken for defective. */
+	/* No system memory is marked as defective. */
 	EXPECT_EQ(poisoned, meminfo("HardwareCorrupted:"));
 }
 
 /*
- * hugetlb takes all huge pages of the machine. What is left is memory of which
- * every other page is in use, and stays where it is.
+ * Lets hugetlb take all huge pages of the machine. In the remaining memory,
+ * every other page is in use and cannot be moved.
  */
 #define SINGLES	(64UL << 20)
 

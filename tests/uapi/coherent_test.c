@@ -562,7 +562,7 @@ static int load_again(const unsigned long *starts)
 	return rc;
 }
 
-/* Returns true if a device's name stands at this address in /proc/iomem. */
+/* Returns true if /proc/iomem lists a device at this address. */
 static bool is_claimed(unsigned long start)
 {
 	char line[256], at[32], *name;
@@ -580,9 +580,9 @@ static bool is_claimed(unsigned long start)
 }
 
 /*
- * A program holds a page for as long as it likes. The device is removed
- * nevertheless. The page keeps its content, and nothing is left when it is
- * released.
+ * A program may hold a page indefinitely, but this must not block the removal
+ * of the device. The page keeps its contents, and nothing remains of the device
+ * once the page is released.
  */
 TEST_F(module, removal_does_not_wait_for_a_page_in_a_pipe)
 {
@@ -604,7 +604,10 @@ TEST_F(module, removal_does_not_wait_for_a_page_in_a_pipe)
 	EXPECT_EQ(-EBUSY, module_insert("hmmrt_simgpu", text));
 	EXPECT_TRUE(is_claimed(self->starts[1]));
 	EXPECT_EQ(-EWOULDBLOCK, module_remove("hmmrt"));
-	/* It has been tried again by then, and that is not the last time. */
+	/*
+	 * Release the page only after a retry has failed: there must be more
+	 * retries.
+	 */
 	sleep(3);
 	ASSERT_EQ(PAGE_BYTES, read(ends[0], words, PAGE_BYTES));
 	EXPECT_EQ(77, words[0]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Instructions of CPU faults, as events report them. */
+/* The instruction addresses that events report for CPU faults. */
 #include <sys/uio.h>
 
 #include "lib/events.h"
@@ -39,10 +39,10 @@ __attribute__((noinline, noclone)) static char touch(const volatile char *page)
 	return *page;
 }
 
-/* Much longer than it is. */
+/* A generous upper bound of the size of touch(). */
 #define TOUCH_BYTES 64
 
-/* A page of @buf goes to the device; then the ring is empty. */
+/* Moves a page to the first device, and empties the ring. */
 static int to_first_device(FIXTURE_DATA(instruction) * self, char *page)
 {
 	int rc = cmd_prefetch(self->space, page, PAGE_BYTES,

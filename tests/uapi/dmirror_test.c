@@ -428,7 +428,10 @@ static void *load_and_remove(void *arg)
 	return NULL;
 }
 
-/* A device has been used, and the module was reloaded or failed to reload. */
+/*
+ * Returns true once a device has been used, and the module was reloaded or
+ * failed to reload.
+ */
 static bool both_had_luck(const struct loader *loader, unsigned int used)
 {
 	return used && __atomic_load_n(&loader->count, __ATOMIC_RELAXED);
@@ -683,7 +686,7 @@ TEST_F(dmirror, exclusive_access_racing_with_eviction_unlocks_pages)
 	fprintf(stderr, "# exclusive %u times\n", got);
 }
 
-/* Migrates pages shared with the parent, until that has its own copies. */
+/* Migrates pages shared with the parent until the parent has its own copies. */
 static int child_migrates(unsigned int number, char *buf)
 {
 	static char data[64 * PAGE_BYTES];

@@ -169,7 +169,7 @@ TEST_F(duplicates, device_write_takes_no_duplicates_along)
 		ASSERT_EQ(1, pages_at(self->fd, page(self->buf, i), PAGE_BYTES,
 				      i == 3 ? self->id : HOST));
 	ASSERT_EQ(1, session_stats(&self->session, 0).out_migrated_to_device);
-	/* Nothing but that page has to be duplicated again. */
+	/* Only that page has to be duplicated again. */
 	ASSERT_VALUE(136 - 4 + 77, agent_sum(self->other, self->buf,
 					     GRANULE_BYTES, PAGE_BYTES));
 	ASSERT_EQ(GRANULE_PAGES + 1, copied(&self->session, 1));
@@ -191,7 +191,10 @@ TEST_F(duplicates, device_sweep_writes_read_mostly_memory_in_few_faults)
 					      .out_device_faults);
 		ASSERT_EQ(-1, pages_check(self->buf, GRANULE_BYTES,
 					  500 + round));
-		/* Now the pages are duplicated; the first time none was. */
+		/*
+		 * Duplicate the pages: they had no duplicates in the first
+		 * round.
+		 */
 		ASSERT_COPIED(0, self->buf, GRANULE_BYTES);
 	}
 }

@@ -92,7 +92,7 @@ static bool for_cpu(const struct hmmrt_event *event)
 	return event->cause == HMMRT_CAUSE_CPU_FAULT;
 }
 
-/* What each event reports happens. */
+/* Does something of every kind that events report. */
 static int known_program(FIXTURE_DATA(events) * self)
 {
 	struct agent *agents[] = { &self->session.devices[0].agent,
@@ -115,7 +115,7 @@ static int known_program(FIXTURE_DATA(events) * self)
 	for (lane = 0; lane < LANES; lane++)
 		if (agent_wait(agents[0], lane, LIMIT_S).error)
 			return -EIO;
-	/* From device to device, and refused. */
+	/* From one device to another, and an access that is refused. */
 	if (agent_write(agents[1], self->buf + BUF_BYTES - PAGE_BYTES, 7).error)
 		return -EIO;
 	if (agent_read(agents[0], self->buf + BUF_BYTES).signal != SIGSEGV)
@@ -323,7 +323,7 @@ static uint64_t invalidations(FIXTURE_DATA(events) *self, uint32_t reason)
 	return events_count(&self->events, HMMRT_EVENT_INVALIDATE, is_changing);
 }
 
-/* The device has an entry, and no event is unread. */
+/* Gives the device an entry, and consumes all events. */
 static bool begin_change(FIXTURE_DATA(events) *self)
 {
 	struct outcome outcome = agent_read(session_agent(&self->session),
@@ -533,7 +533,7 @@ TEST_F(events, wrong_input_gets_its_error)
 	arg = good;
 	fd = events_ioctl(self->space, &arg);
 	ASSERT_LE(0, fd);
-	/* The answer is written into memory that has it. */
+	/* The ring must be mapped shared, in full, and without PROT_EXEC. */
 	ring = mmap(NULL, arg.out_map_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
 	EXPECT_EQ(MAP_FAILED, ring);
 	EXPECT_EQ(EINVAL, errno);
@@ -575,7 +575,7 @@ static int user_without_permission(int fd)
 	return events_ioctl(fd, &arg) == -EPERM ? 0 : 2;
 }
 
-/* As many as the header says, and no more. */
+/* A user can open 32 rings, as the header documents, and no more. */
 static int user_with_many_rings(int fd)
 {
 	unsigned int n = 0;
@@ -630,7 +630,10 @@ static int flood_as_another_user(int fd)
 	return setgid(OTHER_UID) || setuid(OTHER_UID) ? 3 : flood(fd);
 }
 
-/* No process can hide what happens behind many events, not even of its user. */
+/*
+ * No process can hide other events by flooding the ring, not even those of
+ * other processes of its user.
+ */
 TEST_F(events, flood_of_one_space_loses_no_event_of_others)
 {
 	int (*const floods[])(int fd) = { flood, flood_as_another_user };
@@ -679,7 +682,7 @@ static int make_event_hidden(int fd)
 	return prctl(PR_SET_DUMPABLE, 0) ? 5 : make_event(fd);
 }
 
-/* As after a change of its user. */
+/* Hides the process after its first event, as a change of its user does. */
 static int make_event_and_hide(int fd)
 {
 	int rc = make_event(fd);
@@ -778,7 +781,7 @@ static void *map_and_unmap(void *end)
 	return NULL;
 }
 
-/* The space has a notifier for low addresses from its first moment on. */
+/* A space has a notifier for low addresses as soon as it exists. */
 static int spaces_beside_unmaps(int fd)
 {
 	bool end = false;

@@ -230,7 +230,7 @@ TEST_F(exclusive, interrupted_call_reports_its_progress)
 	EXPECT_EQ(-1, pages_check(buf, len, 1));
 }
 
-/* The core repeats the call, which goes on where it was. */
+/* The kernel restarts the call, which continues where it stopped. */
 TEST_F(exclusive, restarted_call_goes_on_where_it_was)
 {
 	const struct itimerval often = {

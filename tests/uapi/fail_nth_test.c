@@ -132,7 +132,7 @@ static int run_attach(struct env *env)
 	return agent_attach(env->agent, device->gpu, device->token);
 }
 
-/* The token is used up: bind again, with a new agent. */
+/* The token is spent: bind again, with a new agent. */
 static void undo_attach(struct env *env)
 {
 	struct session_device *device = &env->session.devices[0];
@@ -658,7 +658,9 @@ static struct attempt attempt_in(struct env *env,
 	int task = inject_open(pid, tid, "make-it-fail");
 	struct attempt attempt;
 
-	/* Whatever make-it-fail says, nothing fails before the nth one. */
+	/*
+	 * Even with make-it-fail set, nothing fails before the nth allocation.
+	 */
 	if (failing.burst) {
 		inject_burst(BURST);
 		inject_write(task, 1);
@@ -815,7 +817,7 @@ TEST_F(step, survives_bursts_of_failed_allocations)
 /* --- accesses of the CPU -------------------------------------------------- */
 
 #define TOUCHED_PAGES	16
-/* Should accesses be repeated until memory is found, the test must end. */
+/* If accesses were retried until memory is found, the test must still end. */
 #define TOUCH_FAILURES	"1000"
 
 FIXTURE(touch) {
@@ -853,7 +855,7 @@ static uint64_t cpu_faults(const struct env *env)
 	return session_stats(&env->session, 0).out_cpu_faults;
 }
 
-/* An access needs a page of system memory, and nothing that may be missing. */
+/* An access needs a page of system memory, but no slab memory. */
 TEST_F(touch, of_an_instruction_needs_only_the_page)
 {
 	long wrong;
@@ -865,7 +867,7 @@ TEST_F(touch, of_an_instruction_needs_only_the_page)
 	EXPECT_EQ(TOUCHED_PAGES, cpu_faults(&self->env));
 }
 
-/* A system call cannot repeat the access. */
+/* A system call cannot retry the access. */
 TEST_F(touch, of_a_system_call_needs_only_the_page)
 {
 	ssize_t written = 8;
@@ -900,8 +902,8 @@ static unsigned int count_allocations(const struct module_image *image, int fd)
 }
 
 /*
- * There are too many to fail each one, so this samples them evenly, in each run
- * others.
+ * There are too many to fail each one, so we sample them evenly, with different
+ * samples in each run.
  */
 TEST(loading_survives_failed_allocations)
 {

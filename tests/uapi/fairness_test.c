@@ -248,7 +248,10 @@ FIXTURE_SETUP(processes)
 
 	if (!getenv("HMMRT_MODULE_DIR"))
 		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
-	/* An order to a process that has failed shows as a missing answer. */
+	/*
+	 * If a process has failed, the missing answer shows it, so ignore the
+	 * signal.
+	 */
 	signal(SIGPIPE, SIG_IGN);
 	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1));
 	snprintf(module, sizeof(module), "devices=2 memory=%lu",
@@ -653,8 +656,8 @@ TEST_F(processes, cgroup_quota_needs_privilege_and_a_cgroup)
 #define CROWD_USER	1234
 
 /*
- * Starts a process of another user that has one page on the device, and writes
- * whether it has.
+ * Starts a process of another user that puts one page on the device, and writes
+ * to @answers whether that succeeded.
  */
 static pid_t hold_a_page(uint32_t id, int answers)
 {
@@ -681,7 +684,7 @@ static pid_t hold_a_page(uint32_t id, int answers)
 	_exit(1);
 }
 
-/* However many processes a user starts, other users have their number. */
+/* However many processes a user starts, other users can still start theirs. */
 TEST_F(processes, processes_of_a_user_leave_the_rest_to_others)
 {
 	const struct plan plan = { BLOCK_BYTES, DEFAULT, NO_LIMIT, NULL };

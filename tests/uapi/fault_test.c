@@ -341,7 +341,7 @@ TEST_F(device, write_to_a_private_file_mapping_does_not_reach_the_file)
 }
 
 /*
- * Pages behind the end of a file are refused without affecting their
+ * Pages beyond the end of a file are refused without affecting their
  * neighbours.
  */
 TEST_F(device, access_beyond_the_end_of_a_file_is_refused)
@@ -486,7 +486,7 @@ TEST_F(device, poisoned_page_is_efault)
 TEST_F(device, access_to_unmappable_addresses_is_a_signal)
 {
 	const uint64_t bad[] = {
-		0x0000800000000000, /* behind the last page */
+		0x0000800000000000, /* beyond the last page */
 		0x8000000000000000, /* not canonical */
 		0xffff7fffffffffff,
 		0xffff888000000000, /* kernel addresses */

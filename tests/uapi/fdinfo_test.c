@@ -60,7 +60,7 @@ static const struct member device_members[] = {
 	MEMBER("thrashing-resets", out_thrashing_resets),
 };
 
-/* Lines of a space, and of each device, that no member stands for. */
+/* Lines per space and per device, with two each that have no member. */
 #define SPACE_LINES	(ARRAY_SIZE(space_members) + 2)
 #define DEVICE_LINES	(ARRAY_SIZE(device_members) + 2)
 
@@ -70,7 +70,7 @@ static uint64_t member_value(const struct hmmrt_stats *stats,
 	return *(const uint64_t *)((const char *)stats + member->offset);
 }
 
-/* Returns the first key that has not the value of its member, or "". */
+/* Returns the first key whose value differs from its member, or "". */
 static const char *different_key(const char *text,
 				 const struct hmmrt_stats *stats,
 				 const char *start,
@@ -126,7 +126,7 @@ static int read_own(int fd)
 	return fdinfo_read("/proc", getpid(), fd, text);
 }
 
-/* What each counter counts happens: faults, moves in both ways, duplicates. */
+/* Makes every counter grow: faults, moves in both directions, duplicates. */
 static int known_program(FIXTURE_DATA(space) *self, char *buf)
 {
 	struct agent *agents[] = { &self->session.devices[0].agent,
@@ -182,7 +182,10 @@ static int read_while_idle(FIXTURE_DATA(space) *self,
 
 #define SIZES 10 /* powers of two, up to the pages of a block */
 
-/* How often so many pages moved as one, since the device was registered. */
+/*
+ * For each size, how often that many pages moved as one since the device was
+ * registered.
+ */
 struct moves {
 	uint64_t in[SIZES], out[SIZES], evicted[SIZES];
 };
@@ -255,7 +258,10 @@ TEST_F(space, debugfs_counts_pages_by_the_size_in_which_they_moved)
 	EXPECT_LT(0, out);
 	EXPECT_EQ(stats[0].out_migrated_to_host, out);
 
-	/* These move one by one, wherever the others moved as a large page. */
+	/*
+	 * These pages move one by one, even if the others moved as a large
+	 * page.
+	 */
 	id = self->session.devices[0].id;
 	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, 5 * PAGE_BYTES,
 				  HMMRT_LOCATION_HOST, NULL));
@@ -380,7 +386,10 @@ static int in_child(int (*body)(int fd, pid_t parent), int fd)
 	return WEXITSTATUS(status);
 }
 
-/* An inherited file is about the parent. A space of its own has its own id. */
+/*
+ * An inherited file still describes the parent. A space of its own has its own
+ * id.
+ */
 static int heir(int fd, pid_t parent)
 {
 	int own = open_manager();

@@ -359,9 +359,9 @@ static pid_t other_process(int control, int manager, bool closes, int go,
 }
 
 /*
- * A CPU fault of this process waits for its device. Neither the files and the
- * exit of other processes nor the removal of another device wait for it, too.
- * What says so is that the copy is still held afterwards.
+ * A CPU fault of this process waits for its device. Other processes that close
+ * their files or exit, and the removal of another device, must not wait for it
+ * as well. They did not wait if the copy is still held afterwards.
  */
 TEST_F(going, held_copy_holds_up_nothing_else)
 {
@@ -407,8 +407,8 @@ TEST_F(going, held_copy_holds_up_nothing_else)
 }
 
 /*
- * Pages of a process stayed on the device, and a fault outlives all files of the
- * process: nothing waits for it, and what it uses is freed after it.
+ * A process has pages left on the device, and a fault outlives all its files:
+ * nothing waits for the fault, and whatever it uses is freed after it.
  */
 TEST_F(going, files_close_under_a_held_copy)
 {

@@ -48,7 +48,7 @@ FIXTURE(memory) {
 	int fd;
 	char *buf;
 	size_t len;
-	/* The harness has this struct on its stack. */
+	/* The harness keeps this struct on its stack. */
 	char stack[2 * WINDOW_BYTES];
 };
 

@@ -288,7 +288,7 @@ TEST_F(early, agent_does_not_outlive_an_owner_that_ends_during_attach)
 /* Executes sleep as another program, without waiting for it. */
 static void post_exec(struct agent *agent)
 {
-	/* In memory shared with the child: the string, and argv behind it. */
+	/* In memory shared with the child: the string, followed by argv. */
 	char *name = (char *)agent->shared->scratch;
 	char **argv = (char **)(agent->shared->scratch + 64);
 	uint64_t args[] = { SYS_execve, (uintptr_t)name, (uintptr_t)argv, 0 };
@@ -437,7 +437,7 @@ TEST_F(session, agent_killed_in_mid_fault_leaves_the_memory_intact)
 	ASSERT_EQ(POLLHUP, poll_gpu(self->gpu, LIMIT_S * 1000));
 }
 
-/* A new agent on a new file continues with the memory of the last one. */
+/* A new agent on a new file continues with the memory of the previous one. */
 TEST_F(session, next_agent_reads_what_a_killed_agent_wrote)
 {
 	struct session_device *device = &self->session.devices[0];
@@ -757,7 +757,7 @@ static bool leave_on_device(char *at, int space, uint32_t id, uint64_t first)
 	    mremap(at, FAR_BYTES, FAR_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED,
 		   at + FAR_MOVED) != at + FAR_MOVED)
 		return false;
-	/* Otherwise the stack of a thread would get this place. */
+	/* Reserve the range: otherwise a thread's stack could end up there. */
 	return mmap(at, FAR_BYTES, PROT_NONE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at;
 }

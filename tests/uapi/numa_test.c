@@ -554,9 +554,9 @@ static bool fill_rest(FIXTURE_DATA(full_node) *self, long long *left)
 
 /*
  * Moves pages of self->rest that are elsewhere to the node, until one fails.
- * Like the module's own moves this makes the kernel free page caches there,
- * which it does not do for a page that may be on any node. Returns the number
- * of pages moved.
+ * Like the module's own moves, this makes the kernel free page cache on that
+ * node, which it doesn't do for a page that may be on any node. Returns the
+ * number of pages moved.
  */
 static int move_rest(const FIXTURE_DATA(full_node) *self)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Memory objects: arguments and errors of their calls and of mmap() of their
- * files. uapi_test.c has the form of the calls, and object_access_test.c what
- * devices and the CPU do with the memory.
+ * files. uapi_test.c covers the form of the calls, and object_access_test.c how
+ * devices and the CPU access the memory.
  */
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -16,7 +16,7 @@
 #define HOST		HMMRT_LOCATION_HOST
 #define RW		(PROT_READ | PROT_WRITE)
 
-/* The first address behind those that programs can have. */
+/* The first address beyond those that programs can map. */
 static uintptr_t user_end(void)
 {
 	bool five_levels = !system("grep -qw la57 /proc/cpuinfo");
@@ -93,7 +93,9 @@ TEST_F(object, create_of_no_or_odd_bytes_is_einval)
 	EXPECT_EQ(self->used, device_used_bytes(self->space, self->id));
 }
 
-/* No machine has that much. The call must not use up what there is. */
+/*
+ * No machine has that much. The call must not exhaust the memory that exists.
+ */
 TEST_F(object, create_of_more_than_there_is_is_refused)
 {
 	const size_t bad[] = {
@@ -180,7 +182,7 @@ TEST_F(object, device_of_an_object_need_not_be_bound)
 	ASSERT_NE(NULL, words);
 	EXPECT_EQ(BLOCK_BYTES, object_resident(object));
 	*words = 4;
-	/* The device that is bound uses it in place. */
+	/* The bound device uses it in place. */
 	ASSERT_EQ(0, cmd_set_access(self->space, words, BLOCK_BYTES, self->id,
 				    OBJECT_WRITE));
 	ASSERT_VALUE(4, agent_read(self->agent, words));
@@ -284,7 +286,7 @@ TEST_F(object, id_is_equal_for_descriptors_of_one_object_only)
 	close(first);
 	EXPECT_EQ(id, object_id(copy));
 	close(copy);
-	/* The id is not used again. */
+	/* Ids are not reused. */
 	first = create(self, 1);
 	EXPECT_LT(id, object_id(first));
 	close(first);
@@ -313,7 +315,7 @@ TEST_F(object, file_can_neither_be_read_written_resized_nor_opened)
 	EXPECT_EQ(-1, open(path, O_RDWR | O_CLOEXEC));
 	EXPECT_EQ(ENXIO, errno);
 	EXPECT_EQ(-ENOTTY, cmd_space_create(object));
-	/* It is no space, either. */
+	/* It is not a space, either. */
 	EXPECT_EQ(-ENOTTY, cmd_object_create(object, BLOCK_BYTES, self->id, 0));
 	EXPECT_NE(0, object_id(object));
 	close(object);
@@ -388,7 +390,7 @@ TEST_F(object, mapping_at_a_misaligned_offset_is_einval)
 	close(object);
 }
 
-/* Code cannot be run from a memory object, by the CPU or by a device. */
+/* Neither the CPU nor a device can execute code in a memory object. */
 /* As of a file on a file system that is mounted with noexec. */
 TEST_F(object, executable_mapping_is_refused)
 {
@@ -423,7 +425,7 @@ TEST_F(object, populated_and_locked_mappings_show_the_memory)
 	close(object);
 }
 
-/* Each of these would show other memory, or none, in the object's place. */
+/* Each of these would replace the object's memory with other memory or none. */
 TEST_F(object, advice_that_would_replace_memory_is_einval)
 {
 	const int advice[] = {
@@ -534,7 +536,7 @@ TEST_F(object, access_of_other_mappings_is_einval_and_changes_nothing)
 	EXPECT_EQ(0, access_of(self, buf, BLOCK_BYTES));
 	EXPECT_EQ(0, access_of(self, buf + BLOCK_BYTES + PAGE_BYTES,
 			       PAGE_BYTES));
-	/* A hole is EFAULT, and nothing changes either. */
+	/* A hole is EFAULT, and nothing changes then, either. */
 	ASSERT_EQ(0, munmap(buf + BLOCK_BYTES, PAGE_BYTES));
 	EXPECT_EQ(-EFAULT, set_access(self, buf, 2 * BLOCK_BYTES, OBJECT_READ));
 	EXPECT_EQ(0, access_of(self, buf, BLOCK_BYTES));

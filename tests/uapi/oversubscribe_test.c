@@ -215,7 +215,7 @@ TEST_F(oversubscribe, can_be_disabled_for_one_device)
 
 /*
  * Without oversubscription no data is lost, and the outcome and the counters
- * say why pages stay in system memory.
+ * show why pages stay in system memory.
  */
 TEST_F(oversubscribe, can_be_disabled)
 {

@@ -95,7 +95,10 @@ TEST_F(power, hibernation_moves_all_pages_to_system_memory)
 	ASSERT_TRUE(all_left_and_return(self));
 }
 
-/* A driver keeps the memory of pinned objects over a suspend; an image has none. */
+/*
+ * The driver keeps pinned objects across a suspend, but a hibernation image
+ * does not include them.
+ */
 TEST_F(power, pinned_object_survives_suspend_and_refuses_hibernation)
 {
 	int object = cmd_object_create(self->space, LEN, self->id, 0);
@@ -139,7 +142,7 @@ static void *touch_often(void *arg)
 	return NULL;
 }
 
-/* No wait for a device or for memory keeps the machine awake. */
+/* Waiting for a device or for memory must not keep the machine awake. */
 TEST_F(power, processes_are_frozen_while_their_memory_moves)
 {
 	struct toucher toucher = { .word = (uint64_t *)self->buf };

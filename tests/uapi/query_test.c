@@ -81,7 +81,7 @@ static bool advice_is_right(const FIXTURE_DATA(child) *self)
 	       second.out_last_prefetch == self->id;
 }
 
-/* What the child has mapped, at the same address or another, is no matter. */
+/* The child's own mappings, at the same address or elsewhere, don't matter. */
 static int ask_about_the_parent(const FIXTURE_DATA(child) *self)
 {
 	struct hmmrt_range_attributes attributes;
@@ -139,8 +139,8 @@ TEST_F(child, child_is_told_about_the_memory_of_its_parent)
 /* A process with a space, and the file of it that this process has got. */
 struct owner {
 	pid_t pid;
-	char *buf;		/* there; its first two pages are populated */
-	int fd;			/* here */
+	char *buf;		/* in the owner; first 2 pages populated */
+	int fd;			/* in this process */
 };
 
 struct owner_told {
@@ -165,7 +165,10 @@ static void be_owner(int pipe)
 		pause();
 }
 
-/* Returns the descriptor here of a file of another process, or -errno. */
+/*
+ * Duplicates a descriptor of another process into this one; returns it or
+ * -errno.
+ */
 static int file_of(pid_t pid, int fd)
 {
 	int process = (int)syscall(SYS_pidfd_open, pid, 0), file;
@@ -224,7 +227,7 @@ FIXTURE_TEARDOWN(tracer)
 	close(self->owner.fd);
 }
 
-/* The memory may be in use by another thread of the kernel for a moment. */
+/* The kernel may still use the mm elsewhere for a moment. */
 static int wait_for_an_error(const struct owner *owner)
 {
 	struct hmmrt_page page;
@@ -280,7 +283,7 @@ TEST_F(tracer, queries_about_an_exited_process_are_esrch)
 	EXPECT_EQ(7, location);
 	EXPECT_EQ(-ESRCH, cmd_range_attributes(owner->fd, owner->buf,
 					       PAGE_BYTES, &attributes));
-	/* What is wrong with the call itself is said first. */
+	/* Errors of the call itself take precedence. */
 	EXPECT_EQ(-EINVAL, cmd_residency(owner->fd, owner->buf, 0, &location));
 }
 
@@ -343,7 +346,7 @@ static void *ask_until_an_error(void *arg)
 	return NULL;
 }
 
-/* Queries either are answered or find that the process is gone. */
+/* Queries either succeed or find that the process is gone. */
 TEST(queries_while_a_process_ends_are_answered_or_esrch)
 {
 	static uint32_t locations[OWNED_BYTES / PAGE_BYTES];

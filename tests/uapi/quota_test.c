@@ -376,8 +376,8 @@ TEST_F(quota, pages_of_a_former_binding_stay_charged)
 }
 
 /*
- * Without a binding the account goes with its last page. A new account starts
- * with counters of 0 and keeps the limit.
+ * Without a binding, the account goes away with its last page. A new account
+ * starts with counters of 0 and keeps the limit.
  */
 TEST_F(quota, account_is_freed_with_its_last_page)
 {

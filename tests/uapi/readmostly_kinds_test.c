@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Read-mostly memory of kinds that cannot be duplicated. Devices read it in
- * place, and everyone reads what was written last. Loads and removes
+ * place, and all readers see what was written last. Loads and removes
  * hmmrt_faulty.
  */
 #include <stdio.h>

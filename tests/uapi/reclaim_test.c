@@ -266,7 +266,10 @@ TEST_F(pressure, writes_to_merged_pages_are_private)
 	ASSERT_EQ(32, result.out_stayed[HMMRT_STAY_MERGED]);
 	ASSERT_EQ(0, cmd_pages(self->session.space, two, PAGE_BYTES, &page));
 	ASSERT_EQ(HMMRT_PAGE_MERGED, page.flags & HMMRT_PAGE_MERGED);
-	/* Without a privilege it is not told what others have in memory. */
+	/*
+	 * Merged pages reveal what others have in memory, so only privileged
+	 * processes learn of them.
+	 */
 	ASSERT_TRUE(capability_set(CAP_SYS_ADMIN, false));
 	EXPECT_EQ(0, cmd_prefetch(self->session.space, two, len,
 				  self->session.devices[0].id, &result));

@@ -280,7 +280,7 @@ static uint64_t slab_bytes(void)
 
 #define TERABYTE (1UL << 40)
 
-/* Prefetches all of it. @slab: by how much that increased slab memory. */
+/* Prefetches the whole buffer. @slab: how much slab memory grew meanwhile. */
 static int prefetch_terabyte(int fd, char *buf, uint32_t location,
 			     struct hmmrt_prefetch *result, uint64_t *slab)
 {
@@ -660,7 +660,7 @@ TEST_F(space, interrupted_prefetch_reports_its_progress)
 	ASSERT_EQ(-1, pages_check(buf, len, 1));
 }
 
-/* The core repeats the call, which goes on where it was. */
+/* The kernel restarts the call, which continues where it stopped. */
 TEST_F(space, restarted_prefetch_counts_each_page_once)
 {
 	const size_t len = 32 * BLOCK_BYTES;
@@ -717,7 +717,7 @@ TEST_F(space, interrupted_prefetch_goes_on_where_it_was)
 		ASSERT_EQ(0, prefetch.done);
 	}
 	ASSERT_LT(0, eintr);
-	/* Not what an interrupted call says. */
+	/* Values that differ from those of an interrupted call. */
 	prefetch.done = PAGE_BYTES;
 	EXPECT_EQ(-EINVAL, cmd_raw(self->fd, HMMRT_IOC_PREFETCH, &prefetch));
 	prefetch.done = len + PAGE_BYTES;
@@ -761,7 +761,7 @@ static void prefetch_for_ever(struct stopped *stopped)
 	stopped->rc = rc;
 }
 
-/* Begins a child that has no handler for signals, and waits for its first call. */
+/* Starts a child that has no signal handlers, and waits for its first call. */
 static pid_t prefetching_child(struct stopped **stopped)
 {
 	pid_t pid;

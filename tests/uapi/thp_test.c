@@ -456,7 +456,7 @@ TEST_F(thp, fragmented_device_memory_takes_parts)
 }
 
 /*
- * A chunk that held one large page is reused for single pages, beginning behind
+ * A chunk that held one large page is reused for single pages, beginning after
  * its start. They migrate back when the device is emptied. Then the chunk is
  * reused for a large page.
  */

@@ -212,7 +212,7 @@ TEST_F_TIMEOUT(thrash, disabling_detection_ends_the_pin, 500)
 	EXPECT_EQ(self->id, location(self));
 }
 
-/* A throttled fault holds nothing that other lanes need. */
+/* A throttled fault must not hold anything that other lanes need. */
 TEST_F_TIMEOUT(thrash, throttled_fault_blocks_no_other_lane, 500)
 {
 	char *other = (char *)self->word + BLOCK_BYTES;

@@ -107,7 +107,7 @@ TEST_F(trace, fault_reports_the_rule_that_decided)
 				"count=1 groups=1 "));
 }
 
-/* The text of a process cannot look like the fields of an event. */
+/* Text from a process cannot imitate the fields of an event. */
 TEST_F(trace, text_of_a_mark_is_escaped)
 {
 	struct hmmrt_annotate mark = {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Permissions: a file works only for the process that it belongs to, whichever
- * process holds a descriptor, but for queries (query_test.c). The token lets
- * exactly one agent attach. An address space belongs either to an application or
- * to an agent, never to both.
+ * process holds a descriptor. Queries are the exception (query_test.c). The
+ * token lets exactly one agent attach. An address space belongs either to an
+ * application or to an agent, never to both.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -129,7 +129,7 @@ static int mmap_rc(const void *addr, int prot, int flags, int fd,
 	return 0;
 }
 
-/* Each of these calls is valid but for the process that makes it. */
+/* Each of these calls would be valid if the owner made it. */
 static int try_to_change_memory(const struct stolen *stolen)
 {
 	const struct attempt attempts[] = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * CPU and device take turns on the same pages, many times. Each turn checks
- * what the other side wrote. The manager's counters say whether pages moved.
+ * what the other side wrote. The manager's counters show whether pages moved.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -507,7 +507,7 @@ TEST_F(call, size_above_with_a_nonzero_tail_is_e2big)
 	self->arg->bytes[size - 1] = 0;
 	self->arg->bytes[variant->size] = 0x80;
 	ASSERT_CALL_REFUSED(E2BIG);
-	/* Bytes behind the given size are ignored. */
+	/* Bytes beyond the given size are ignored. */
 	self->arg->bytes[variant->size] = 0;
 	self->arg->bytes[size] = 1;
 	ASSERT_EQ(0, call_run(self, variant, self->arg));
@@ -717,7 +717,7 @@ TEST(bind_waits_for_the_given_time)
 	ASSERT_EQ(0, sigaction(SIGALRM, &action, NULL));
 	ASSERT_EQ(0, setitimer(ITIMER_REAL, &soon, NULL));
 	EXPECT_EQ(-EINTR, cmd_bind_wait(gpu, session.space, 60000, &bind));
-	/* What is left of the wait. */
+	/* The remaining time to wait. */
 	EXPECT_GT(60000, bind.wait_msec);
 	EXPECT_LT(10000, bind.wait_msec);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, unbind_in_a_moment,

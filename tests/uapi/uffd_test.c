@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory that userfaultfd watches. Its handler gets every event that the CPU
- * would cause, a device waits for the handler as the CPU does, and this wait
- * blocks no other thread.
+ * Memory that userfaultfd watches. Its handler gets every event that a CPU
+ * access would cause. A device waits for the handler as the CPU does, without
+ * blocking other threads.
  */
 #include <poll.h>
 #include <pthread.h>

@@ -84,7 +84,7 @@ static void at_random(uint64_t *words, size_t count)
 #define ROW	(PAGE_BYTES / sizeof(uint64_t))
 #define INNER	4
 
-/* C += A * B with integers. C has as many rows as fit behind B and A. */
+/* C += A * B with integers. C has as many rows as fit after B and A. */
 static void gemm(uint64_t *words, size_t count)
 {
 	const size_t rows = (count - INNER * ROW) / (ROW + INNER);
