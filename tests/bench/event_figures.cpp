@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Measures what it costs to record events: a storm of device faults over 64 MiB,
- * with nothing recorded, with a ring of all events of the space, and with a ring
- * of device faults only. Each is measured in the second storm after the change,
- * because the first one translates the kernel's code again in an emulated
- * machine. The three take turns, so that all run under the same
- * load of the machine. Ratios are medians of those of the rounds.
+ * Measures the cost of recording events: a storm of device faults over 64 MiB, with nothing
+ * recorded, with a ring of all events of the space, and with a ring of device faults only. We
+ * measure the second storm after each change, because an emulated machine translates the kernel's
+ * code again in the first one. The three alternate, so that all run under the same load of the
+ * machine. Ratios are medians over the rounds.
  */
 #include "manager.hpp"
 #include "measure.hpp"
@@ -63,12 +62,12 @@ class ring {
     hmmrt_event_ring* header_;
 };
 
-/// The kernel goes on to record for a second after the last ring is gone.
+/// The kernel keeps recording for a second after the last ring is closed.
 void pause() {
     std::this_thread::sleep_for(std::chrono::milliseconds(1500));
 }
 
-/// The seconds that the device takes to touch each page of memory that the CPU has filled.
+/// Returns how many seconds the device takes to touch each page of memory that the CPU has filled.
 double storm() {
     const auto memory = bench::filled(storm_bytes);
     char* const data = memory->data();

@@ -64,7 +64,7 @@ double fault_time(std::size_t count) {
            static_cast<double>(count);
 }
 
-/// The same for CPU faults, as a baseline of what the kernel can do.
+/// The same for CPU faults, as a baseline for what the kernel can do.
 double cpu_fault_time(std::size_t count) {
     const bench::mapping memory(count * page, MAP_PRIVATE);
     madvise(memory.data(), memory.size(), MADV_NOHUGEPAGE);

@@ -3,7 +3,7 @@
  * The project's main figures, medians of `repetitions`: device code compared
  * with the CPU, faulting compared with prefetching, a launch compared with the
  * cheapest way in which two processes can alternate, and the gain from running
- * a copy beside a kernel, compared with the gain of two CPU threads.
+ * a copy concurrently with a kernel, compared with the gain of two CPU threads.
  *
  * One lane does the work, like the one CPU thread that it is compared with.
  */
@@ -230,7 +230,7 @@ void print_memory(const memory_figures& f) {
                 of(f.read_back) / (of(f.prefetch_back) + of(f.read_system)));
 }
 
-// ---- copies beside kernels
+// ---- copies concurrent with kernels
 
 /// Arithmetic only: it shares neither memory nor bandwidth with a copy.
 [[gnu::noinline]] unsigned stir(std::size_t steps) {
@@ -267,7 +267,7 @@ class copy_bench {
     }
 
   private:
-    /// The same work by CPU threads: what this machine can gain at this moment.
+    /// The same work by CPU threads: the gain that this machine allows at the moment.
     void measure_threads(copy_figures& figures, std::size_t steps) {
         const auto copy = [&] { std::memcpy(to_.data(), from_.data(), bytes); };
         const auto kernel = [=] {

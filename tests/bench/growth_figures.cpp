@@ -31,7 +31,7 @@ void check(hmmError_t error, const char* what) {
     std::exit(1);
 }
 
-/// The first granule of a vector is its contents, which must survive.
+/// We fill only the first granule of a vector. Its contents must survive.
 void put_contents(void* memory) {
     check(hmmMemset(memory, 7, unit), "memset");
 }
@@ -60,7 +60,7 @@ double grow_by_mapping(std::size_t bytes) {
     return taken;
 }
 
-/// Allocates twice the memory, copies, and frees, until there are @bytes.
+/// Allocates twice the memory, copies, and frees the old memory, until there are @bytes.
 template <class Allocate>
 double grow_by_copying(std::size_t bytes, Allocate allocate) {
     void* memory = allocate(unit);
@@ -162,9 +162,9 @@ void measure_all_growth() {
         std::printf("written: %s\n", path.c_str());
 }
 
-// ---- a step of a vector that holds much already
+// ---- a step of a vector that is already large
 
-/// The time of 16 steps of one granule. @reserved: the addresses are there.
+/// Returns the time of 16 steps of one granule. @reserved: the vector reserves the addresses first.
 double steps_of(std::size_t held, bool reserved) {
     constexpr int steps = 16;
     hmm::growable_vector<char> vector(hmm::device(0));
@@ -197,7 +197,7 @@ void measure_steps() {
 
 // ---- one granule
 
-/// Shared memory that has its pages, as the memory object has.
+/// Populated shared memory, like the memory object.
 class shared_memory {
   public:
     shared_memory() : fd_(memfd_create("growth_figures", MFD_CLOEXEC)) {

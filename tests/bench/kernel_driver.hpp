@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The kernel's own HMM driver, lib/test_hmm. It runs in a process without
- * hmmrt, so that neither gets the other's invalidations.
+ * The kernel's own HMM driver, lib/test_hmm. It runs in a process without hmmrt, so that neither
+ * driver gets the other's invalidations.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The manager's calls for the benchmarks. The program exits when a call fails.
+// The manager's calls for benchmarks. The program exits if a call fails.
 #pragma once
 
 #include <cstdio>

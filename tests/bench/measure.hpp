@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Measuring times.
+// Helpers that measure time.
 #pragma once
 
 #include <algorithm>

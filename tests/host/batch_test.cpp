@@ -35,7 +35,7 @@ std::multiset<Key> keys(const Faults& faults) {
     return result;
 }
 
-// Each fault has a unique pointer, so that none can stand for another.
+// Each fault has a unique pointer, so that we can tell them apart.
 Faults random_faults(std::mt19937& random) {
     Faults faults(std::uniform_int_distribution<std::size_t>(1, 300)(random));
     const unsigned blocks = std::uniform_int_distribution<unsigned>(1, 6)(random);
@@ -149,7 +149,7 @@ TEST(Batch, APageFallsApartIntoItsAccesses) {
     }
 }
 
-// The functions do not read entries behind the end that they are given.
+// The functions must not read entries beyond the given end.
 TEST(Batch, EndsWhereItIsToldTo) {
     const Faults faults(4, {page, HMMRT_ACCESS_READ, nullptr});
     EXPECT_EQ(2u, hmmrt_batch_group_end(faults.data(), 0, 2));

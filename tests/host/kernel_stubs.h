@@ -10,12 +10,12 @@
 extern "C" {
 #endif
 
-/* Allocates zeroed memory, or fails when host_fail_after() says so. */
+/* Allocates zeroed memory, or fails if host_fail_after() asked for that. */
 void *host_alloc(size_t size);
 
 /*
- * Makes the allocation after @count others fail. With a negative count none
- * fails.
+ * Makes the allocation after @count others fail. A negative count makes no
+ * allocation fail.
  */
 void host_fail_after(int count);
 

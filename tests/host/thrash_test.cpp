@@ -145,8 +145,8 @@ TEST(BackAndForth, IsNotWhatOneDeviceMovesAgainAndAgain) {
         EXPECT_FALSE(block.move(mine));
 }
 
-// Each part of the block moves to the device once and back once, as in work
-// that is done in parts.
+// Each part of the block moves to the device once and back once, as in work that is done in parts.
+// This is not thrashing.
 TEST(BackAndForth, IsNotASweepOverTheBlock) {
     Block block;
     for (unsigned first = 0; first < HMMRT_POLICY_BLOCK_PAGES; first += granule) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Annotations: what the modules are told, and which section ends.
+// Annotations: what the runtime passes to the modules, and which section ends.
 #include "memory_fixture.hpp"
 
 #include <cerrno>

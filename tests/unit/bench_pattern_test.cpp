@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The patterns of hmmctl bench: what they compute, and that a wrong result is seen.
+// The patterns of hmmctl bench: what they compute, and that wrong results are detected.
 #include "bench_plan.hpp"
 #include "data.hpp"
 #include "patterns.hpp"
@@ -26,7 +26,7 @@ using memory = std::unique_ptr<std::byte, freeing>;
 memory filled(const pattern& of, std::size_t bytes = size) {
     memory result(static_cast<std::byte*>(std::aligned_alloc(page_bytes, bytes + page_bytes)));
     std::memset(result.get(), 0, bytes);
-    std::memset(result.get() + bytes, 0x5a, page_bytes); // a guard behind the data
+    std::memset(result.get() + bytes, 0x5a, page_bytes); // a guard after the data
     of.fill(result.get(), bytes);
     return result;
 }
@@ -69,7 +69,7 @@ TEST_P(Pattern, StaysInItsMemory) {
     }
 }
 
-/// A data set that is copied, with its addresses changed, does not use the memory it came from.
+/// A copied data set with adjusted addresses does not use the memory that it was copied from.
 TEST_P(Pattern, CopyHasTheSameResult) {
     const memory expected = done(GetParam()), copy = filled(GetParam());
     memory original = filled(GetParam());
@@ -127,7 +127,7 @@ TEST(Patterns, SearchFindsTheLevelsOfItsGraph) {
     const auto* levels = reinterpret_cast<const std::uint32_t*>(data.get());
     const std::size_t vertices = result.bytes / sizeof(*levels);
     EXPECT_EQ(levels[0], 0u);
-    // a vertex has an edge from one of the level before, and none from a lower one
+    // a reached vertex has an edge from a vertex of the previous level, and none from a lower level
     arrays parts(data.get());
     parts.next<std::uint32_t>(vertices);
     parts.next<std::uint32_t>(vertices);

@@ -75,7 +75,7 @@ TEST(BenchPlot, HasAPanelForScaling) {
                                            "1 \"storm by 2 lanes\" 2500 2500 2500\n");
 }
 
-/// A name is data, and no command of gnuplot.
+/// Names are data, never gnuplot commands.
 TEST(BenchPlot, QuotesNames) {
     bench_result result = some_result();
     result.device.name = "it's `reboot`\n";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The files of hmmctl bench, and the figures that it makes from them.
+// The result files of hmmctl bench, and the figures that it computes from them.
 #include "bench_fixture.hpp"
 
 #include "bench_compare.hpp"
@@ -203,7 +203,7 @@ TEST(BenchText, HasPeersAndWhyOthersAreMissing) {
     EXPECT_NE(text.find("18.000   0.000      4.00"), std::string::npos) << text;
     EXPECT_NE(text.find("\nuffd-move: too old\n"), std::string::npos) << text;
     EXPECT_EQ(text.find("SPEEDUP"), std::string::npos) << text;
-    result.device.simulated = false; // its storm is none
+    result.device.simulated = false; // then there is no storm
     EXPECT_EQ(text_of(result).find("4.00"), std::string::npos) << text;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every function of the interface that needs no result of another one, with the
-// kinds of arguments that it takes.
+// Every function of the interface that doesn't need the result of another call, with the kinds of
+// arguments that it takes.
 #pragma once
 
 #include "virtual_memory_fixture.hpp"

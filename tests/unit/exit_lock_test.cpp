@@ -63,8 +63,8 @@ TEST(ExitLock, IsFreeAfterItsRelease) {
     EXPECT_EQ(lock.owner, 0u);
 }
 
-// ---- the locks of glibc. That of exit() is like those of streams, which newer
-// versions count from the second time on.
+// ---- glibc's locks. The lock of exit() has the same type as the locks of streams. Newer glibc
+// versions count only from the second acquisition on, so hold() locks twice.
 
 void hold(std::FILE* stream) {
     flockfile(stream);
@@ -87,8 +87,8 @@ TEST(ExitLock, IsNotThatOfAStandardStream) {
     funlockfile(stdin);
 }
 
-/// Standard input with its lock held, which is then no longer known as that of
-/// a stream.
+/// Holds the lock of standard input, and resets stdin so that the search does not recognize the
+/// lock as that of a stream.
 class ALockOfGlibc : public testing::Test {
   protected:
     ALockOfGlibc() {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Failures of devices with a fake kernel: exceptions, time limits, what is
-// written to standard error.
+// Device failures with a fake kernel: exceptions, time limits, and messages on standard error.
 #include "failure_report.hpp"
 #include "fakes/fake_kernel.hpp"
 #include "hmm/hmm.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The calls of GMEM: what they ask of the modules, and the errno of each error.
+// GMEM's calls: the requests that they make to the modules, and the errno of each error.
 #include "hmm/gmem.h"
 #include "memory_fixture.hpp"
 

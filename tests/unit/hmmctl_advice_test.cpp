@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which advice hmmctl gives for events, and which it does not give.
+// Which advice hmmctl derives from events, and which it doesn't.
 #include "hmmctl_events.hpp"
 
 #include "advice_text.hpp"
@@ -82,7 +82,7 @@ advice only(const std::vector<advice>& found) {
     return found.size() == 1 ? found[0] : advice();
 }
 
-// --- memory that processors take from each other
+// --- memory that moves between processors
 
 TEST(HmmctlAdvice, OfNothingIsNone) {
     EXPECT_TRUE(advice_about({}).empty());
@@ -239,7 +239,7 @@ TEST(HmmctlAdvice, FindsTheSweepOfEachLane) {
     EXPECT_EQ(found.bytes, 40 * block_bytes);
 }
 
-/// Faults on 16 pages in the order of what @step times their number is modulo 16.
+/// Faults on 16 pages: the nth fault is on page n * @step modulo 16.
 events jumping(std::uint64_t step) {
     events all;
     for (std::uint64_t i = 0; i < 16; i++) {
@@ -276,7 +276,8 @@ TEST(HmmctlAdvice, IsNotGivenForFewFaults) {
     EXPECT_TRUE(advice_about(sweep(least_saved_faults - 1, page_bytes, 1)).empty());
 }
 
-/// Faults on every @step-th page from the last to the first, that copy for some of their 700 ns.
+/// Faults on every @step-th page from the last to the first. Each takes 700 ns, of which it copies
+/// for @copying.
 events falling(std::uint64_t step, std::uint32_t copying) {
     events all;
     for (std::uint64_t i = 16; i-- > 0;) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where memory was allocated: what the preloaded library records of a program, and which faults
-// are on what was allocated where.
+// Allocation sites: what the preloaded library records of a program, and how hmmctl attributes
+// faults to the code that allocated the memory.
 #include "hmmctl_events.hpp"
 #include "hmmctl_failure.hpp"
 
@@ -53,7 +53,7 @@ std::string kind_of(const allocation_record& record) {
     return names[static_cast<std::size_t>(record.kind)];
 }
 
-/// What a program did, as it says and as it was recorded.
+/// What a program did, according to its own output and to the recording.
 struct watched {
     std::vector<step> said;
     std::vector<allocation_record> records;
@@ -86,7 +86,7 @@ watched watch(const std::string& what, std::uint64_t slots = 4096) {
     return found;
 }
 
-/// Takes the beginning of the program.
+/// Checks and removes the record of the program's start.
 void take_begin(watched& of) {
     ASSERT_FALSE(of.records.empty()) << "the library has not begun";
     EXPECT_EQ(of.records.front().kind, allocation_kind::program);
@@ -95,7 +95,7 @@ void take_begin(watched& of) {
 
 class HmmctlPreloaded : public testing::TestWithParam<const char*> {};
 
-/// The first step can say where the code is that allocates.
+/// The program's first step may be the location of the code that allocates.
 TEST_P(HmmctlPreloaded, RecordsWhatTheProgramDoes) {
     watched found = watch(GetParam());
     take_begin(found);
@@ -216,7 +216,7 @@ allocation_record record_of(allocation_kind kind, std::uint64_t time, std::uint6
     return record;
 }
 
-/// The file, as a program has it.
+/// The file, as a traced program maps it.
 class written {
   public:
     explicit written(const allocation_file& file) {
@@ -304,7 +304,7 @@ TEST(HmmctlChild, GetsFurtherVariables) {
 
 // --- which calls allocated an address
 
-/// The innermost calls that allocated pages 0 to 7, a hexadecimal digit each.
+/// The innermost calls that allocated pages 0 to 7, one hexadecimal digit each.
 std::string letters(const allocation_history& of, pid_t pid = tested_pid) {
     std::string all;
     for (std::uint64_t i = 0; i < 8; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What programs say about themselves: which name an address has, and which faults are in a section.
+// Annotations: which name an address has, and which faults belong to a section.
 #include "hmmctl_events.hpp"
 
 #include "annotations.hpp"
@@ -26,7 +26,7 @@ memory_names names_of(const std::vector<hmmrt_event>& events) {
     return names;
 }
 
-/// The names of pages 0 to 7, a letter each, and `-` without one.
+/// The names of pages 0 to 7, one letter each; `-` is a page without a name.
 std::string letters(const memory_names& names) {
     std::string all;
     for (std::uint64_t i = 0; i < 8; i++) {

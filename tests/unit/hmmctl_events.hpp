@@ -10,7 +10,7 @@
 constexpr std::uint64_t tested_space = 5;
 constexpr int tested_pid = 1234;
 
-/// An event of a type; all members that no type needs say that there is nothing.
+/// An event of this type. Its device and locations are unset.
 inline hmmrt_event event_of(hmmrt_event_type type) {
     static std::uint64_t serial = 0;
     hmmrt_event event = {};
@@ -49,7 +49,7 @@ inline hmmrt_event device_fault(std::uint32_t device, std::uint64_t addr, std::u
     return event;
 }
 
-/// What a process says about itself. The text is cut to what an event has.
+/// An annotation of a process. The text is truncated to fit into an event.
 inline hmmrt_event annotation(hmmrt_event_type type, const char* text) {
     hmmrt_event event = event_of(type);
     std::strncpy(event.text, text, sizeof(event.text) - 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What hmmctl says when something fails.
+// The messages of hmmctl's failures.
 #pragma once
 
 #include "failure.hpp"
@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-/// Returns the text of the failure, "" if there is none.
+/// Returns the message of the failure, or "" if nothing failed.
 inline std::string failure_of(const std::function<void()>& body) {
     try {
         body();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Memory of a process that tests make up, for what asks about it.
+// Made-up memory of a process, for code that queries it.
 #pragma once
 
 #include "ranges.hpp"
@@ -22,7 +22,7 @@ struct made_up_page {
                         .time = 0};
 };
 
-/// Pages by their address. An address without one is not mapped. Answers as the module does.
+/// Pages by address; other addresses are not mapped. Answers queries as the module does.
 class made_up_memory : public hmmctl::memory_queries {
   public:
     std::map<std::uint64_t, made_up_page> all;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The page of the HTML report: its data, its sums over time, and that no text can leave its place.
+// The page of the HTML report: its data, its sums over time, and that no text can inject markup or
+// code.
 #include "hmmctl_events.hpp"
 
 #include "html_report.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `hmmctl range list` makes of the answers of the module.
+// How `hmmctl range list` interprets the module's answers.
 #include "hmmctl_memory.hpp"
 
 #include "failure.hpp"
@@ -238,7 +238,7 @@ TEST(HmmctlRanges, AskForNoPagesWhereThereAreNone) {
     closed.readable = false;
     EXPECT_TRUE(scan_ranges(memory, {empty}).ranges.empty());
     EXPECT_TRUE(scan_ranges(memory, {closed}).ranges.empty());
-    closed.name = "/hmmrt-object (deleted)"; // devices may use it all the same
+    closed.name = "/hmmrt-object (deleted)"; // devices may use it anyway
     EXPECT_EQ(scan_ranges(memory, {closed}).ranges.size(), 1u);
     mapping of_kernel = mapping_at(0xffffffffff600000, 1, "[vsyscall]");
     const range_scan scan = scan_ranges(memory, {of_kernel});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Recordings of hmmctl: when they end, what they look at, and the command that they run.
+// Recordings of hmmctl: when they end, what they cover, and the command that they run.
 #include "hmmctl_events.hpp"
 
 #include "failure.hpp"
@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A source of events that are there from the start. Without events it can hang up.
+/// A source whose events are all there from the start. Its other end may be closed (@hangs_up).
 class fake_source : public event_source {
   public:
     explicit fake_source(bool hangs_up = false) {
@@ -231,7 +231,7 @@ TEST(HmmctlCode, OfThisProcessGetsNames) {
     EXPECT_NE(found.place.find("code_map.cpp:"), std::string::npos) << found.place;
 }
 
-/// Its first instruction is of no other function, whatever the compiler inlines.
+/// Its first instruction belongs to no other function, whatever the compiler inlines.
 __attribute__((noinline)) void function_without_calls() {
     asm volatile("");
 }
@@ -266,7 +266,7 @@ TEST(HmmctlCode, WithoutAFileIsItsAddress) {
     EXPECT_EQ(symbol_of(process, 0x1234).place, "/etc/passwd+0x734");
 }
 
-// --- processes that events are of
+// --- processes of events
 
 TEST(HmmctlWatch, LooksAgainForCallsThatAllocate) {
     std::string root = fs::temp_directory_path() / "hmmctl-XXXXXX";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `hmmctl residency` makes of the answers of the module, and how it draws that.
+// How `hmmctl residency` interprets the module's answers, and the map that it draws.
 #include "hmmctl_memory.hpp"
 
 #include "residency.hpp"

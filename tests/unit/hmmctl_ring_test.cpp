@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint32_t events = 64, data_bytes = 4096;
 
-/// A ring as the kernel makes it; events may be longer than this version knows them.
+/// A ring as the kernel makes it. Events may be longer than in the version that hmmctl knows.
 class fake_ring {
   public:
     explicit fake_ring(std::uint32_t event_bytes = sizeof(hmmrt_event))
@@ -111,7 +111,8 @@ TEST(HmmctlRing, ThatHasMoreThanItCanIsRefused) {
     }
 }
 
-/// The reader has what it checked: later changes of the header do not move its reads.
+/// The reader keeps the values that it validated: later changes of the header do not redirect its
+/// reads.
 TEST(HmmctlRing, WithALaterChangeOfItsSizesIsReadAsItWasOpened) {
     fake_ring ring;
     ring_reader reader(ring.at(), ring.bytes());

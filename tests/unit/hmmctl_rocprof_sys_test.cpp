@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The summary of ROCm Systems Profiler: its fields and their types are those of that program, and
-// their values those of the events.
+// The summary for ROCm Systems Profiler: fields and types match those that the profiler writes, and
+// the values match the events.
 #include "hmmctl_events.hpp"
 
 #include "json_schema.hpp"
@@ -86,7 +86,7 @@ const char* const fields = R"({
   "additionalProperties": false
 })";
 
-/// Returns what is wrong with a file, "" if nothing is.
+/// Returns what is wrong with a file, or "".
 std::string wrong_with_summary(const nlohmann::json& file) {
     static const json_validator wanted(nlohmann::json::parse(fields));
     return wanted.what_is_wrong_with(file);
@@ -122,7 +122,7 @@ TEST(HmmctlRocprofSys, HasTheFieldsOfThatProgram) {
     EXPECT_EQ(wrong_with_summary(summary_of_events({})), "");
 }
 
-/// The check of fields above would be worth nothing if it let all pass.
+/// Tests wrong_with_summary() itself: it must not accept everything.
 TEST(HmmctlRocprofSys, WithOtherFieldsIsFound) {
     const nlohmann::json good = some_summary();
     const nlohmann::json changes[] = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The JSON schema that is installed with hmmctl takes what hmmctl prints, and nothing else.
+// The JSON schema that is installed with hmmctl accepts what hmmctl prints, and nothing else.
 #include "bench_fixture.hpp"
 #include "hmmctl_events.hpp"
 
@@ -170,7 +170,7 @@ struct example {
     plain_json answer;
 };
 
-/// An answer of each command, with a value for each field.
+/// An output of each command, with a value for each field.
 const std::vector<example>& examples() {
     static const std::vector<example> all = {
         {"device_list", answer_with("devices", json::array({to_json(full_device())}))},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `hmmctl stats` counts: since the begin, and in an interval.
+// The counts of `hmmctl stats`: since the start, and in an interval.
 #include "failure.hpp"
 #include "json_schema.hpp"
 #include "stats.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What hmmctl makes of events: sums, their texts, and names.
+// Summaries of events in hmmctl: sums, their texts, and names.
 #include "hmmctl_events.hpp"
 
 #include "event_names.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The parts of hmmctl that need no device: fdinfo, /proc, tables, and what the doctor concludes.
+// Parts of hmmctl that need no device: fdinfo, /proc, tables, and the doctor's conclusions.
 #include "doctor.hpp"
 #include "failure.hpp"
 #include "fdinfo.hpp"
@@ -170,7 +170,7 @@ class HmmctlProc : public testing::Test {
         umask(mask_);
     }
 
-    /// What a user without privileges finds in the folder, and why not process 20.
+    /// The processes that an unprivileged user finds in the folder, and the error about process 20.
     struct view {
         process_scan scan;
         std::string why;

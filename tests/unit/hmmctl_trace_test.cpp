@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Files of events: what was written is read, what is damaged is refused, and other formats have
-// all.
+// Event files: written files can be read back, damaged files are refused, and other formats contain
+// everything.
 #include "hmmctl_events.hpp"
 #include "hmmctl_failure.hpp"
 
@@ -144,7 +144,8 @@ TEST_F(HmmctlTrace, WithoutItsEndHasWhatWasRecorded) {
     EXPECT_FALSE(read_trace(path_).end);
 }
 
-/// Cut between parts, it is shorter; cut elsewhere, it is refused.
+/// A file that is truncated between parts is read as a shorter one; truncated elsewhere, it is
+/// refused.
 TEST_F(HmmctlTrace, CutOffAnywhereIsShorterOrRefused) {
     const std::string whole = written();
     unsigned readable = 0;
@@ -275,7 +276,7 @@ TEST_F(HmmctlTrace, AsChromeTraceHasSlicesCountersAndArrows) {
     EXPECT_EQ(by_phase["M"].size(), 4u) << "a process, two devices, a lane";
 }
 
-/// Returns those of a phase.
+/// Returns the events with this phase.
 std::vector<json> of_phase(const char* phase, const std::string& chrome_trace) {
     const json whole = json::parse(chrome_trace);
     std::vector<json> found;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Queries that programs make before they launch, and callbacks.
+// Queries that programs make before a launch, and callbacks.
 #include "memory_fixture.hpp"
 
 #include <atomic>

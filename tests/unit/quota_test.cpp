@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Quotas: their scopes, what is passed on to the modules, and what is refused.
+// Quotas: their scopes, the requests to the modules, and refused values.
 #include "memory_fixture.hpp"
 
 #include <cerrno>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Statistics: what is asked of the modules, and which count is which.
+// Statistics: the requests to the modules, and how their counts map to ours.
 #include "memory_fixture.hpp"
 
 #include <cerrno>
@@ -75,7 +75,7 @@ TEST_F(Stats, ErrorsOfTheKernelAreTold) {
     hmmStats found;
     kernel.policy.stats_error = ENOTTY;
     EXPECT_EQ(hmmGetStats(&found), hmmErrorInsufficientDriver);
-    kernel.policy.stats_error = ENODEV; // a reset was faster
+    kernel.policy.stats_error = ENODEV; // a concurrent reset came first
     EXPECT_EQ(hmmGetStats(&found), hmmSuccess);
     EXPECT_TRUE(all_zero(found));
 }

@@ -195,7 +195,7 @@ TEST_F(VirtualMemory, AccessEndsWithTheMappingAndWithTheDevice) {
     EXPECT_EQ(hmmMemRelease(handle), hmmSuccess);
 }
 
-/// Touch memory without a handler for the signal, which a sanitizer has.
+/// Touch memory without a SIGSEGV handler: sanitizers install one.
 void read_byte(const volatile char* memory) {
     std::signal(SIGSEGV, SIG_DFL);
     static_cast<void>(*memory);
@@ -293,7 +293,7 @@ TEST_F(VirtualMemory, CopiesReachItThroughTheDevice) {
 
 TEST_F(VirtualMemory, AChildOfForkHasNoDescriptors) {
     std::vector<hmmMemGenericAllocationHandle> handles;
-    for (int i = 0; i < 600; i++) // more than a table of the fork guard has
+    for (int i = 0; i < 600; i++) // more than fit into a table of the fork guard
         handles.push_back(create(1));
     const pid_t child = fork();
     if (child == 0) _exit(kernel.objects.open() == files_ ? 0 : 1);

@@ -30,7 +30,7 @@ class VirtualMemory : public MemoryOverFakes {
         hmmSetDevice(0);
         files_ = fakes::kernel.objects.open();
     }
-    /// A test that fails may leave something.
+    /// A failing test may leave descriptors open.
     ~VirtualMemory() override {
         fakes::kernel.objects.clear();
         fakes::kernel.map_error = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory objects, reserved ranges and mappings: what the interface makes of
-// calls, and what it leaves after errors.
+// Memory objects, reserved ranges and mappings: the requests that calls lead to, and the state
+// after errors.
 #include "virtual_memory_fixture.hpp"
 
 #include "sys/syscalls.hpp"

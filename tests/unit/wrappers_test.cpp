@@ -377,7 +377,7 @@ TEST_F(Wrappers, BatchesMoveConstMemoryButDoNotLoseIt) {
 
 // ---- ranges that are no spans
 
-/// A contiguous range that is not a span, in the memory of the tests.
+/// A contiguous range that is not a span, in the tests' memory.
 template <std::size_t Extent>
 auto range_of(std::span<int, Extent> span) {
     return std::ranges::subrange(span.data(), span.data() + span.size());

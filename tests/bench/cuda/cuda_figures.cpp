@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Compares kernels on one lane with loops on one thread, and prints the ratios of their times.
+// Compares kernels on one lane with loops on one CPU thread, and prints the ratios of their times.
 #include "../measure.hpp"
 #include "figures.hpp"
 
@@ -25,7 +25,7 @@ constexpr double round_seconds = 0.01;
 
 struct shape {
     const char* name;
-    double wanted; ///< the largest median of ratios; 0: there is none
+    double wanted; ///< the largest acceptable median of ratios; 0: no limit
 };
 constexpr shape plain{"no barriers", 1.3}, barriers{"barriers", 0}, matmul{"tiled matmul", 1.8},
     tree{"tree reduction", 3.0}, shuffle{"shuffles", 5.0}, rows{"row per thread", 2.0};
@@ -35,8 +35,8 @@ struct figure {
     const shape& of;
     void (*kernel)(const arrays&);
     void (*loop)(const arrays&);
-    /// Elements with a number of rounds that depends on the last bit: pixels at the edge of a
-    /// fractal.
+    /// How many elements may differ because rounding decides the number of iterations: pixels at
+    /// the edge of a fractal.
     int most_differing;
 };
 
@@ -104,7 +104,7 @@ bool same_results(const figure& each, const arrays& of_kernel, const arrays& of_
     return true;
 }
 
-/// The number of calls that take long enough to be measured.
+/// Returns how many calls we need for a measurable time.
 int calls_of(const std::function<void()>& call) {
     for (int calls = 1;; calls *= 2)
         if (bench::seconds([&] {
@@ -170,7 +170,7 @@ void measure_barriers(float* out) {
 
 } // namespace
 
-// cuda_figures [NAME...]: all figures, or these; "check" compares results alone.
+// cuda_figures [NAME...]: measures all figures, or those named; "check" only compares results.
 int main(int argc, char** argv) {
     const bool check = argc > 1 && std::strcmp(argv[1], "check") == 0;
     const auto wanted = [&](const char* name) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kernels, and loops that do the same on one thread of the processor.
+// Kernels, and equivalent loops for one CPU thread.
 #pragma once
 
 #include <cstddef>
@@ -15,16 +15,17 @@ inline constexpr int block = 256;          ///< threads of a block
 inline constexpr int most_iterations = 64; ///< of a pixel
 inline constexpr int polynomial_degree = 16;
 
-/// What a kernel or a loop reads, and where it writes: all arrays have @length elements, and
-/// matrices of @side * @side are as large.
+/// Inputs and outputs of a kernel or a loop. All arrays have @length elements, as many as a matrix
+/// of @side * @side.
 struct arrays {
     const float *a, *b, *c;
-    const int* index; ///< below @length, in no order
+    const int* index; ///< random, below @length
     float* out;
     int* counts;
 };
 
-// Of each shape: its kernel, its loop, and the largest ratio of their times that is wanted.
+// The name of each kernel and its loop, and the shape that determines the acceptable ratio of their
+// times.
 #define CUDA_FIGURES(X)                                                                            \
     X(saxpy, plain)                                                                                \
     X(grid_stride, plain)                                                                          \

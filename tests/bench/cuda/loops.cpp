@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The loops, as a program for one thread has them.
+// The loops, as a single-threaded program would have them.
 #include "figures.hpp"
 
 #include <algorithm>

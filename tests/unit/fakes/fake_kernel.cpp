@@ -300,8 +300,7 @@ namespace hmmrt::sys {
 
 using fakes::kernel;
 
-// Where the function of the C library is a cancellation point, the fake is one,
-// too.
+// If the C library's function is a cancellation point, the fake is one, too.
 
 int open_file(const char* path) {
     pthread_testcancel();
@@ -461,7 +460,7 @@ int signal_thread(int tid, int signal) {
 
 const char* environment(const char* name) {
     const auto found = kernel.environment.find(name);
-    // By default a program wants the devices of this kernel.
+    // By default, programs use the devices of this fake kernel.
     if (found == kernel.environment.end() && std::strcmp(name, "HMMRT_DEVICE") == 0)
         return "simulated";
     return found == kernel.environment.end() ? nullptr : found->second.c_str();

@@ -77,7 +77,7 @@ class fake_kernel {
     std::string take_errors();
     void add_error(const char* text, std::size_t bytes);
 
-    // Called by device code of tests, and apply to the agent that runs it.
+    // Called by device code of tests. They apply to the agent that runs it.
 
     /// Acts as if the current instruction had faulted.
     static void fault(const hmmrt::fault_block& block);

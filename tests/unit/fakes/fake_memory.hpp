@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Replaces what the modules know about the memory of a program: location,
- * advice and locks of each page. Everything is mapped except for one hole. A
- * page is in system memory until it is prefetched.
+ * Replaces the modules' knowledge of a program's memory: the location, advice and locks of each
+ * page. Everything is mapped except for one hole. A page is in system memory until it is
+ * prefetched.
  */
 #pragma once
 

@@ -9,7 +9,7 @@
 namespace fakes {
 namespace {
 
-/// True for the call that is to fail.
+/// True for the call that should fail.
 bool is_due(int error, int& calls_before) {
     return error != 0 && calls_before-- == 0;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Replaces the memory objects of the modules, and the system calls that map
- * them. Their memory is real: an object is a memfd, so that a test can map it
- * at several addresses. Descriptors are those of the fake kernel.
+ * Replaces the memory objects of the modules, and the system calls that map them. Their memory is
+ * real: an object is a memfd, so that a test can map it at several addresses. Descriptors come from
+ * the fake kernel.
  */
 #pragma once
 
@@ -42,7 +42,7 @@ class fake_objects {
     int create_error = 0;
     int duplicate_error = 0;
     int map_error = 0;
-    /// the call that would come after this many others fails
+    /// the call after this many others fails
     int protect_error = 0, protects_before_error = 0;
     int access_error = 0, accesses_before_error = 0;
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Replaces the knobs, quotas, statistics and annotations of the modules: stores
- * which value was set where, with one value for all ranges, and fails when a
- * test wants that.
+ * Replaces the knobs, quotas, statistics and annotations of the modules: stores which value was set
+ * where, with one value for all ranges, and fails on request.
  */
 #pragma once
 
