@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Measures memory objects: vectors that grow, in four ways; what a step costs a
- * vector that holds much already; mapping and access of one granule beside
- * mmap() and munmap() of shared memory; and access of some of all devices.
+ * Measures memory objects: four ways to grow a vector; the cost of one step of a
+ * vector that is already large; mapping one granule and setting its access,
+ * compared with mmap() and munmap() of shared memory; and setting access for one
+ * device and for all devices.
  *
  * Figures are medians of `repetitions` after one warm-up round. Each ratio
  * compares measurements of the same round. The largest vector needs devices of

@@ -469,7 +469,7 @@ hmmrt_advice advised(uint32_t flags, uint32_t preferred, uint32_t accessed_by) {
 
 constexpr uint32_t no_location = HMMRT_LOCATION_NONE;
 
-// The treatment of a page that device 3 touches, if only advice decides.
+// Returns what the policy wants for a page that device 3 touches, if only advice decides.
 hmmrt_policy_want touched(const hmmrt_advice& advice, bool write) {
     hmmrt_policy_page page = {};
     page.advice = &advice;
@@ -484,7 +484,7 @@ TEST(PolicyTouched, MovesPagesWithoutAdvice) {
         EXPECT_EQ(touched(unadvised, write), HMMRT_POLICY_MOVE);
 }
 
-// Each line: the advice, and the result of a read and of a write of device 3.
+// Each line has the advice, and the results of a read and of a write by device 3.
 TEST(PolicyTouched, AsksAdviceInOrder) {
     const struct {
         hmmrt_advice advice;

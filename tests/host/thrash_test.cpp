@@ -308,8 +308,8 @@ hmmrt_knobs random_knobs(std::mt19937& random) {
     return knobs;
 }
 
-// No sequence of events makes a device wait longer than a nap, or so often that
-// it is neither served nor told that the block is pinned. Every pin ends.
+// No sequence of events may make a device wait longer than a nap, or so often that it is neither
+// served nor learns that the block is pinned. Every pin must end.
 TEST(AnyStream, KeepsWaitsBoundedAndPinsFinite) {
     std::mt19937 random(seed());
     const auto pick = [&random](unsigned most) {
@@ -357,8 +357,7 @@ TEST(AnyStream, KeepsWaitsBoundedAndPinsFinite) {
     }
 }
 
-// If device and CPU go on touching in turn, the block is pinned after a bounded
-// number of naps.
+// If device and CPU keep touching in turn, the block is pinned after a bounded number of naps.
 TEST(AnyStream, OfTurnsEndsInAPin) {
     std::mt19937 random(seed());
     for (int stream = 0; stream < 300; stream++) {
@@ -458,8 +457,8 @@ TEST(Thrashing, EndsAnAccessThatNeedsMoreThanThereIs) {
     }
 }
 
-// However slow migrations are: what does not fit must stay in system memory for
-// longer than it takes to detect that it does not fit.
+// However slow migrations are, blocks that don't fit must stay in system memory for longer than it
+// takes to detect that they don't fit.
 TEST(Thrashing, OfRandomUsesEndsWithSlowMigrationsToo) {
     std::mt19937 random(7);
     for (const u64 migration : {100u, 5000u}) {
@@ -477,8 +476,7 @@ TEST(Thrashing, OfRandomUsesEndsWithSlowMigrationsToo) {
     }
 }
 
-// Also with thrashing detection switched off: an access that does not fit must
-// complete.
+// Even with thrashing detection switched off, an access that does not fit must complete.
 TEST(Thrashing, OfWhatIsEvictedIsDetectedEvenIfSwitchedOff) {
     hmmrt_knobs knobs = default_knobs();
     knobs.of[HMMRT_KNOB_THRASHING_ENABLE] = 0;

@@ -4,8 +4,8 @@
  * documented rules. For tests in C and C++.
  *
  * Sources    The comments at the top of kmod/policy.c and at enum
- *            hmmrt_knob_id; none of the code. It is slow and simple on
- *            purpose: it checks for each window whether the rule applies.
+ *            hmmrt_knob_id, not the code. It is slow and simple on purpose:
+ *            it checks for each window whether the rule applies.
  */
 #ifndef TESTS_MODEL_WINDOWS_H
 #define TESTS_MODEL_WINDOWS_H

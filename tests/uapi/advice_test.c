@@ -174,8 +174,8 @@ static void *prefer_in_turns(void *arg)
 }
 
 /*
- * A reader sees each change of a large range in all of its pages or in none,
- * although the range consists of many stored ranges.
+ * A change of a large range is atomic to readers, although the range consists
+ * of many stored ranges.
  */
 TEST_F(advice, attributes_are_a_consistent_snapshot)
 {
@@ -466,7 +466,7 @@ static bool model_unmap(char *buf, struct model_page *model, size_t first,
 	return !munmap(buf + first * PAGE_BYTES, count * PAGE_BYTES);
 }
 
-/* Maps over existing mappings, too, which unmaps them first. */
+/* May map over existing mappings, which unmaps them first. */
 static bool model_map(char *buf, struct model_page *model, size_t first,
 		      size_t count)
 {

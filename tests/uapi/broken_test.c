@@ -296,9 +296,9 @@ static bool lost_areas_go(void)
 }
 
 /*
- * The device has no storage behind its memory, so it cannot return any data.
- * All its memory is in use when it goes away. Its lost pages must not use
- * system memory, for 32 MiB or for the size that the environment sets.
+ * The device's memory has no backing storage, so it cannot return any data. All
+ * its memory is in use when it goes away. Its lost pages must not use system
+ * memory, for 32 MiB or for the size that the environment sets.
  */
 TEST_F(broken, lost_pages_use_no_system_memory)
 {

@@ -637,7 +637,7 @@ TEST_F(module, bad_addresses_are_refused)
 	EXPECT_GT(0, module_insert("hmmrt_simgpu", text));
 	snprintf(text, sizeof(text), "spm_addr_dev0=%#lx", at);
 	EXPECT_EQ(-EINVAL, module_insert("hmmrt_dmirror", text));
-	/* None of the failed loads has kept the memory. */
+	/* The failed loads must not have kept the memory. */
 	snprintf(text, sizeof(text), "memory=%d coherent=%#lx", DEVICE_MIB, at);
 	EXPECT_EQ(0, module_insert("hmmrt_simgpu", text));
 }

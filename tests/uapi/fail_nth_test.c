@@ -58,7 +58,7 @@ FIXTURE_VARIANT(step) {
 	void (*prepare)(struct env *env);
 	int (*run)(struct env *env);
 	void (*undo)(struct env *env);
-	/* Fail the agent's allocations, not those of the test. */
+	/* Fail the agent's allocations, not the test's. */
 	bool in_agent;
 	bool in_child;		/* a process keeps its space */
 	bool needs_agent;	/* attached */
@@ -355,7 +355,7 @@ static int run_events_open(struct env *env)
 	return env->object < 0 ? env->object : 0;
 }
 
-/* Also unmaps it. */
+/* Closes the object and unmaps the arena. */
 static void undo_object(struct env *env)
 {
 	if (env->object >= 0)
@@ -411,7 +411,7 @@ static void prepare_unused_object(struct env *env)
 	run_object_access(env);
 }
 
-/* In system memory. */
+/* An object with a page in system memory. */
 static void prepare_migratable(struct env *env)
 {
 	prepare_unused_object(env);
@@ -642,7 +642,7 @@ struct attempt {
 	bool failed;
 };
 
-/* Selects the failing allocations; nth == 0: none. */
+/* Selects the failing allocations. If nth is 0, all succeed. */
 struct failing {
 	unsigned int nth;
 	bool burst;		/* also those after it */

@@ -397,7 +397,7 @@ TEST_F(processes, process_killed_during_eviction_leaves_nothing)
 	EXPECT_TRUE(is_given_back(self));
 }
 
-/* Both processes have pages in one chunk. Only those of one are evicted. */
+/* Both processes have pages in one chunk. Only the pages of one are evicted. */
 TEST_F(processes, limit_evicts_only_pages_of_its_process)
 {
 	const size_t full = DEVICE_BYTES / 2 / BLOCK_BYTES;

@@ -2,7 +2,7 @@
 /*
  * /proc/PID/fdinfo of a space: the same values as HMMRT_IOC_STATS, one id for
  * all files of a space, nothing for other files, and reads while the process or
- * a binding ends. Counts of a device in debugfs.
+ * a binding ends. Also tests a device's counts in debugfs.
  */
 #include <fcntl.h>
 #include <pthread.h>

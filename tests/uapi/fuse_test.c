@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A file with pages that the process itself provides by FUSE. While the
+ * A file whose pages the process itself provides through FUSE. While the
  * device's access waits for such a page, the thread that provides it takes CPU
  * faults on device pages of the same block. Holding the block's lock during the
  * wait would deadlock. The server answers when the test wants it to, so the
@@ -145,7 +145,7 @@ TEST_F_TIMEOUT(fuse, file_memory_is_not_made_exclusive, 30)
 	EXPECT_EQ(reads, self->server.reads);
 	EXPECT_EQ(5, *(volatile uint64_t *)self->file);
 	self->server.held_up = false;
-	/* Anonymous memory beside the file can be exclusive. */
+	/* Anonymous memory next to the file can be exclusive. */
 	EXPECT_EQ(0, cmd_exclusive(space, self->block, PAGE_BYTES, id, NULL));
 }
 

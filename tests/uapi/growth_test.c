@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory that the modules keep for a process. Queries allocate none, and the
- * state of unmapped addresses and of ended threads is freed. HMMRT_GROWTH=full
- * runs each test at full size: a terabyte, a million blocks, a hundred thousand
- * threads.
+ * Memory that the modules keep for a process. Queries must not allocate any,
+ * and the state of unmapped addresses and of ended threads must be freed.
+ * HMMRT_GROWTH=full runs each test at full size: a terabyte, a million blocks,
+ * a hundred thousand threads.
  */
 #include <fcntl.h>
 #include <pthread.h>

@@ -33,7 +33,7 @@ enum backing {
 	MEMFD,
 	OWN_PROGRAM,
 	SYSV,
-	/* Exists when the agent starts; the test does not map it. */
+	/* These exist when the agent starts, so the test does not map them. */
 	SMALL_HEAP,
 	LARGE_HEAP,
 	STACK,
@@ -185,7 +185,7 @@ static size_t backing_bytes(enum backing backing)
 	case BSS:
 		return WINDOW_BYTES;
 	case FILE_ON_EXT2:
-		/* Its first write of each page takes long. */
+		/* The first write to each page is slow. */
 		return 4 * WINDOW_BYTES;
 	default:
 		return amount(BLOCK_BYTES, 4 * WINDOW_BYTES);

@@ -183,7 +183,7 @@ TEST_F(knob, invalid_knobs_are_refused)
 	EXPECT_EQ(-ENODEV, cmd_set_knob(self->fd, HMMRT_SCOPE_DEVICE,
 					HMMRT_MAX_DEVICES - 1,
 					HMMRT_KNOB_PREFETCH_ENABLE, 0));
-	/* None of the calls has changed anything. */
+	/* The calls must not have changed anything. */
 	ASSERT_EQ(0, get(self, HMMRT_SCOPE_RANGE, HMMRT_KNOB_PREFETCH_ENABLE,
 			 self->buf, &knob));
 	EXPECT_EQ(1, knob.out_value);

@@ -2,7 +2,7 @@
 /*
  * Random operations of all kinds and sizes that move pages, on a handful of
  * blocks. After each step every page must be where the model of the
- * documentation says, and must have the data written last.
+ * documentation puts it, and must have the data written last.
  *
  * HMMRT_TEST_SEED sets the random seed, which is printed. HMMRT_MODEL_OPS sets
  * the number of steps; without it, the test runs for SECONDS.

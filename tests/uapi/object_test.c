@@ -367,7 +367,10 @@ TEST_F(object, mapping_beyond_the_end_is_einval)
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		rc = map_rc(object, bad[i].len, MAP_SHARED, bad[i].offset);
-		/* The core checks for offsets that wrap. */
+		/*
+		 * The kernel checks for offsets that wrap before it calls the
+		 * driver.
+		 */
 		EXPECT_TRUE(rc == -EINVAL || rc == -EOVERFLOW)
 		{
 			TH_LOG("%#zx bytes at %#lx: %d", bad[i].len,

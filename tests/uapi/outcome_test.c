@@ -397,8 +397,8 @@ TEST_F(outcome, bad_memory_for_outcomes_of_shared_memory_is_efault)
 }
 
 /*
- * The page that holds the outcomes moves to the device and faults back when
- * they are written.
+ * The page that holds the outcomes moves to the device, and faults back when
+ * the kernel writes them.
  */
 TEST_F(outcome, outcomes_can_be_written_to_the_migrating_memory)
 {

@@ -374,7 +374,9 @@ TEST_F(pages, bad_ranges_are_refused)
 	ASSERT_EQ(0, cmd_pages(self->fd, self->buf, LEN, pages));
 }
 
-/* A program with a later version of the struct gets 0 in what is new. */
+/*
+ * A program with a later version of the struct gets zeroes in the new members.
+ */
 TEST_F(pages, larger_entries_are_filled_with_zeroes)
 {
 	struct later {

@@ -74,8 +74,8 @@ FIXTURE_TEARDOWN(moving)
 }
 
 /*
- * Pages migrate by prefetches and by faults. The counters show that none goes
- * through system memory.
+ * Pages migrate by prefetches and by faults. The counters show that no page
+ * goes through system memory.
  */
 TEST_F(moving, pages_migrate_directly_between_devices)
 {
@@ -254,7 +254,7 @@ TEST_F(mapping, is_enabled_for_one_direction_of_one_pair)
 		for (peer = A; peer < DEVICES; peer++)
 			EXPECT_EQ(device == A && peer == B,
 				  is_enabled(env, device, peer));
-	/* Enabling twice and disabling what is not enabled succeed. */
+	/* Enabling twice and disabling a peer that is not enabled succeed. */
 	ASSERT_EQ(0, enable(env, A, B));
 	ASSERT_EQ(0, disable(env, B, A));
 	EXPECT_TRUE(is_enabled(env, A, B));
@@ -351,7 +351,7 @@ TEST_F(mapping, peers_page_is_used_in_place)
 	EXPECT_EQ(PAGES, before.out_remote_pages);
 	EXPECT_EQ(PAGES, before.out_mapped_pages);
 	EXPECT_EQ(0, before.out_migrated_to_device);
-	/* The pages stay mapped. Both devices see what the other one writes. */
+	/* The pages stay mapped. Each device sees the other's writes. */
 	ASSERT_VALUE(pages_sum(LEN, 3000),
 		     agent_sum(agent_of(env, B), env->buf, LEN, PAGE_BYTES));
 	ASSERT_DONE(agent_fill(agent_of(env, B), env->buf, LEN, PAGE_BYTES,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Memory that is registered as a buffer of an io_uring while a device uses it.
- * It stays in system memory as long as it is registered, and files, device and
- * CPU see the same contents.
+ * While it is registered, it stays in system memory, and files, the device and
+ * the CPU see the same contents.
  */
 #include <fcntl.h>
 #include <linux/io_uring.h>

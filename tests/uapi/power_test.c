@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Suspend and hibernation, up to the point at which all tasks are frozen: the
- * core's test mode then wakes the machine up again.
+ * Suspend and hibernation up to the point at which all tasks are frozen, where
+ * the kernel's PM test mode wakes the machine up again.
  */
 #include <errno.h>
 #include <fcntl.h>

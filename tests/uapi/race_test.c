@@ -72,7 +72,7 @@ TEST_F(race, device_never_reads_a_replaced_page)
 	}
 }
 
-/* The same while other lanes count in a page next to it. */
+/* The same while other lanes count in an adjacent page. */
 TEST_F(race, device_never_reads_replaced_page_beside_busy_page)
 {
 	const size_t len = 64 * PAGE_BYTES;
@@ -334,8 +334,8 @@ struct prefetchers {
 };
 
 /*
- * A prefetch to a device does not move pages of a file, it only maps them as it
- * finds them.
+ * A prefetch to a device does not move pages of a file. It only maps them with
+ * the permissions that it finds.
  */
 static void *prefetch_once_a_round(void *arg)
 {

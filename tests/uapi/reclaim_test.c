@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The core mm reclaims, merges or moves memory while a device uses it. No write
- * of a device is lost, and no other process sees it.
+ * of a device may be lost, and no other process may see it.
  *
  * The core mm does not see the device's writes, so it must not drop pages that
  * look clean: pages that are lazily freed, or that the CPU never wrote. The
@@ -288,7 +288,7 @@ TEST_F(pressure, writes_to_merged_pages_are_private)
 
 /* --- reclaim and advice --------------------------------------------------- */
 
-/* A call that takes this long alone takes a second next to the spinner. */
+/* A call that takes this long by itself takes a second on the spinner's CPU. */
 #define ADVISING_NS	8000000ull
 
 static uint64_t now_ns(void)

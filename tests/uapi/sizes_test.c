@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Devices of different sizes: each takes the pages that fit and reports the
- * rest, however much memory the others have. Loads hmmrt_simgpu with four
- * devices, and restores the module and its parameters afterwards.
+ * rest, regardless of how much memory the others have. Loads hmmrt_simgpu with
+ * four devices, and restores the module and its parameters afterwards.
  */
 #include "lib/harness.h"
 #include "lib/modules.h"

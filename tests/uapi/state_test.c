@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Results of the calls: bad ranges, files in the wrong state, busy or missing
- * objects, and the values that the informative calls return.
+ * Results of the calls: errors for bad ranges, files in the wrong state, and
+ * busy or missing objects, and the values that the informative calls return.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Huge pages migrate to a device and back as one large page where the kernel
- * supports that, and as single pages where it does not or memory is fragmented.
+ * Huge pages migrate to a device and back as one large page if the kernel
+ * supports that, and as single pages if it does not or memory is fragmented.
  * The contents are the same in both cases. hmmrt_dmirror reports by which kind
  * of entry a page is mapped, and fails allocations on request. Loads and
  * removes the module.
@@ -258,7 +258,7 @@ TEST_F(thp, part_without_read_mostly_advice_migrates)
 	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 1));
 }
 
-/* The CPU reads what the device wrote. */
+/* The CPU must read what the device wrote. */
 TEST_F(thp, cpu_reads_what_the_device_wrote)
 {
 	ASSERT_TRUE(go_to_device(self, self->large));

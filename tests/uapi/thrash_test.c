@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Thrashing: it is detected, device faults are throttled, the block is thrash
- * pinned at its location for a while and then released. The times are set such
- * that a slow machine changes nothing: two moves within half a second count as
- * thrashing, and a thrash pin is either ended by the test or has a very short
- * time.
+ * pinned at its location for a while and then released. The times are chosen so
+ * that a slow machine makes no difference: two moves within half a second count
+ * as thrashing, and a thrash pin is either ended by the test or has a very
+ * short time.
  */
 #include <pthread.h>
 #include <stdlib.h>

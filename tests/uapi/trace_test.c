@@ -134,8 +134,8 @@ TEST_F(trace, refused_fault_reports_its_error)
 }
 
 /*
- * A fault that finds no memory maps the page in system memory. The event tells
- * full device memory from a reached quota.
+ * A fault that finds no memory maps the page in system memory. The event
+ * distinguishes full device memory from a reached quota.
  */
 TEST_F(trace, fault_without_device_memory_reports_the_reason)
 {

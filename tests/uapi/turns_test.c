@@ -204,8 +204,8 @@ static uint64_t faults_of(FIXTURE_DATA(turns) *self, char *buf,
 }
 
 /*
- * A thread that touches memory which another thread is moving waits for it, and
- * neither keeps it from moving nor faults again and again.
+ * A thread that touches memory while another thread moves it must wait for the
+ * move. It must not prevent the move or fault repeatedly.
  */
 TEST_F(turns, threads_that_read_the_same_memory_share_its_faults)
 {

@@ -63,7 +63,7 @@ static bool find_neighbours(char *buf, size_t len, char **first, char **second)
 
 /*
  * Only the last four pages of one chunk and the first twelve of the next are
- * free. Their page structs are adjacent, their memory is not.
+ * free. Their struct pages are adjacent, but their memory is not.
  */
 TEST_F(full, window_across_two_chunks_keeps_its_contents)
 {
@@ -85,7 +85,7 @@ TEST_F(full, window_across_two_chunks_keeps_its_contents)
 	pages_fill(window, head + tail, 1);
 	ASSERT_VALUE(16 * 17 / 2, agent_sum(self->agent, window, head + tail,
 					    PAGE_BYTES));
-	/* The window must be in these pages, or the test tests nothing. */
+	/* The window must be in these pages, otherwise this tests nothing. */
 	ASSERT_EQ(16, pages_at(self->session.space, window, head + tail,
 			       self->id));
 	ASSERT_EQ(frame, device_frame(window));

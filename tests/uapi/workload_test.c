@@ -419,8 +419,9 @@ static int64_t used_bytes_soon(int fd, uint32_t id)
 }
 
 /*
- * On a debug kernel each test does one kind of work of six, in such a way that
- * each kind meets one process and three, and each amount of memory four kinds.
+ * On a debug kernel each test does one kind of work of six, chosen so that each
+ * kind runs with one process and with three, and each amount of memory with
+ * four kinds.
  */
 static void choose_works(size_t percent, unsigned int devices,
 			 unsigned int processes)

@@ -86,7 +86,7 @@ TEST(BenchResult, HasThroughputAndSpeedup) {
     EXPECT_DOUBLE_EQ(of[1]["pages_per_second"].get<double>(), 2000 / 0.8);
     EXPECT_DOUBLE_EQ(of[1]["speedup"].get<double>(), 1.25);
     bench_result several = scaled_result();
-    several.scaling.erase(several.scaling.begin()); // one alone
+    several.scaling.erase(several.scaling.begin()); // drops the baseline
     EXPECT_TRUE(to_json(several)["scaling"][0]["speedup"].is_null());
     EXPECT_EQ(what_is_wrong_with(to_json(several), "result"), "");
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Device code can write to the control block. Here it does, and the program
-// must survive.
+// Device code can write to the control block. These tests do so, and the program must survive.
 #include "device.hpp"
 #include "failure.hpp"
 #include "fakes/fake_kernel.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The cpu device's memory: what it remembers, and its limits.
+// The memory of the cpu device: the state that it keeps, and its limits.
 #include "cpu/cpu_machine.hpp"
 
 #include "cpu/knobs.hpp"

@@ -295,7 +295,7 @@ TEST_F(Registered, InAnyOrderAPageIsLockedAsLongAsItShouldBe) {
 /// while it is locked. The registration must not block that thread and must not
 /// be visible to it.
 TEST_F(Registered, AnUnfinishedRegistrationIsInvisibleAndBlocksNoThread) {
-    hmm::prefetch(memory(), hmm::device(0)); // gives the registration pages to move back
+    hmm::prefetch(memory(), hmm::device(0)); // so that the registration has pages to move back
     hmm::synchronize();
     std::byte* const first = &memory()[page + 100];
     const auto meanwhile = [&] {

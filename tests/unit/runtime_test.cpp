@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The runtime as a whole, with a fake kernel and a fake agent.
+// The whole runtime, with a fake kernel and a fake agent.
 #include "device.hpp"
 #include "failure.hpp"
 #include "fakes/fake_kernel.hpp"

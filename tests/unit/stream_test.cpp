@@ -306,9 +306,9 @@ void take_step(int, siginfo_t*, void* raw_context) {
         continue;
 }
 
-/// Single-stepping begins where the wait destroys the closure of finished work,
-/// just before it checks for errors. A binary search finds the step at which
-/// the fault is just early enough to be seen.
+/// Single-stepping begins where the wait destroys the closure of finished work, just before it
+/// checks for errors. A binary search finds the last step at which a fault is early enough to be
+/// noticed.
 TEST_F(Streams, AFaultWhenAWaitEndsIsSeenWithAllItsConsequencesOrNotAtAll) {
     struct sigaction action = {}, old;
     action.sa_sigaction = take_step;
@@ -361,7 +361,7 @@ TEST_F(Streams, AFaultWhenAWaitEndsIsSeenWithAllItsConsequencesOrNotAtAll) {
 
 std::atomic<bool> let_go;
 
-/// Holds its thread for a limited time: it may have a lock that others need.
+/// Holds its thread for a limited time, because the thread may have a lock that others need.
 void hold_here(int) {
     constexpr timespec millisecond = {0, 1000000};
     for (int i = 0; i < 100 && !let_go; i++)

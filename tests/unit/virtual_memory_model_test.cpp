@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Random steps of virtual memory management against a model: a table of units
-// of 2 MiB, what is mapped in each, and what it contains.
+// Random steps of virtual memory management against a model: a table of 2 MiB
+// units with the mapping and the contents of each.
 #include "virtual_memory_fixture.hpp"
 
 #include <algorithm>

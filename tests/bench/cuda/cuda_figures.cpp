@@ -124,7 +124,7 @@ double time_of(const std::function<void()>& call, int calls) {
            calls;
 }
 
-/// Prints a row, and returns the ratio.
+/// Prints a row and returns the ratio.
 double compare(const figure& each, const arrays& of_kernel, const arrays& of_loop) {
     const auto kernel = [&] { each.kernel(of_kernel); };
     const auto loop = [&] { each.loop(of_loop); };

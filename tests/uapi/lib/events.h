@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rings of events, as a program that observes a space reads them. */
+/* Reads event rings as a program that observes a space does. */
 #ifndef TESTS_UAPI_EVENTS_H
 #define TESTS_UAPI_EVENTS_H
 

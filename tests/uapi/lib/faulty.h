@@ -46,7 +46,7 @@ int faulty_invalidations(int control, unsigned long number);
  */
 int faulty_hollow(int control, unsigned long mib);
 
-/* Makes the page with index @page - 1 in each 2 MiB unreadable; 0: none. */
+/* Makes the page with index @page - 1 in each 2 MiB unreadable. 0 resets it. */
 int faulty_bad_page(int control, unsigned long page);
 
 /*

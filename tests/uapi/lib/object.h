@@ -22,7 +22,7 @@
  */
 void *object_map(int object, size_t len, int prot, size_t offset);
 
-/* Replaces what is mapped at @addr. Returns 0 or a negative errno. */
+/* Replaces the mapping at @addr. Returns 0 or a negative errno. */
 int object_map_at(int object, void *addr, size_t len, int prot, size_t offset);
 
 /* Unmaps the whole arena. */

@@ -28,10 +28,10 @@ void ring_end(struct ring *ring);
 int ring_register(struct ring *ring, void *addr, size_t len);
 int ring_unregister(struct ring *ring);
 
-/* Submits an operation and waits until @results completions are there. */
+/* Submits an operation and waits for @results completions. */
 int ring_submit(struct ring *ring, const struct io_uring_sqe *entry,
 		unsigned int results);
-/* Returns false if no completion is there. */
+/* Returns false if there is no completion. */
 bool ring_take(struct ring *ring, struct io_uring_cqe *result);
 
 #endif

@@ -4,15 +4,15 @@
  *
  * Model      Written from struct hmmrt_advise, struct hmmrt_peer and
  *            docs/policy.md; the model does not know how the modules
- *            decide. It takes from them only which devices have an entry for
- *            a page: a device with an entry that permits the access does not
- *            fault, so nothing changes.
+ *            decide. It only learns from them which devices have an entry
+ *            for a page: a device with an entry that permits the access does
+ *            not fault, so nothing changes.
  * Pages      Each page has its own mapping and block, so that no neighbours
  *            move with it. The tests of granularity are the exception.
  * Turns      Pages that CPU and device fault on in quick succession stay in
  *            system memory. The model has no clock: before a page is that
  *            close to thrashing, the model waits until the count is reset. A
- *            test in which each page takes few turns permits as many as that.
+ *            test in which each page takes few turns raises the limit instead.
  */
 #ifndef TESTS_UAPI_WORLD_H
 #define TESTS_UAPI_WORLD_H

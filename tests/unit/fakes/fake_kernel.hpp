@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Replaces the kernel and the agent behind runtime/sys/syscalls.hpp.
+ * Replaces the kernel and the agent underneath runtime/sys/syscalls.hpp.
  *
  * The fake agent is a few threads of this process that run launches directly:
  * these tests cover the runtime, not the confinement of device code.

@@ -223,7 +223,7 @@ bool fake_memory::has_locked(std::uint64_t addr, std::uint64_t len) {
     return first != locked.end() && *first < addr + len;
 }
 
-/// A mapping ends at the hole, and where locked pages begin or end.
+/// Mappings are split at the hole, and where locked pages begin or end.
 std::string fake_memory::maps() {
     const std::lock_guard lock(lock_);
     std::set<std::uint64_t> ends = {0x10000, hole, hole_end, 0x7ffffffff000};
