@@ -148,7 +148,7 @@ TEST_F(limit, removed_and_merged_ranges_make_room)
 				HMMRT_ADVICE_SET_NO_MIGRATE, 0, 0));
 }
 
-/* The ranges differ in the device only: then all of them are one range. */
+/* The ranges differ only in the device, so they merge when it is unbound. */
 TEST_F(limit, ranges_that_an_unbind_makes_equal_count_as_one)
 {
 	char *buf = arena_anon(64 * PAGE_BYTES);

@@ -3,8 +3,8 @@
  * Each kind of advice and pairs of kinds, with each access and each first
  * location of a page. After the access the page must be where the model says,
  * mapped by the processors that the model names, and must have the data written
- * last. A debug kernel gets every second access, and with peers those that it
- * does not get without.
+ * last. On a debug kernel we try every third access, and a different third with
+ * peers.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -193,7 +193,10 @@ static void try_one(struct world *world, const struct advice *advice,
 	munmap(buf, len);
 }
 
-/* @number: of the advice, so that the next one is tried with other accesses. */
+/*
+ * @number: index of the advice. On a debug kernel, it also selects the
+ * accesses.
+ */
 static void try_accesses(struct world *world, size_t number,
 			 enum location first)
 {
@@ -227,7 +230,9 @@ FIXTURE(matrix)
 FIXTURE_SETUP(matrix)
 {
 	ASSERT_EQ(0, world_start(&self->world));
-	/* A page takes three turns at most: one by the access, two by reads. */
+	/*
+	 * A page takes at most three turns: one for the access, two for reads.
+	 */
 	ASSERT_EQ(0, world_permit_turns(&self->world, 8));
 }
 

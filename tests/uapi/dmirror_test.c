@@ -177,7 +177,7 @@ static int reads_page(int fd, char *buf, char *data)
 	return call(fd, HMM_DMIRROR_READ, buf, PAGE_BYTES, data, NULL);
 }
 
-/* The first call of a file binds the device, and not open(). */
+/* The first call on a file binds the device, not open(). */
 TEST_F(dmirror, second_file_of_a_process_is_ebusy_until_the_first_is_closed)
 {
 	int fd = open_dmirror(0);

@@ -156,7 +156,7 @@ TEST_F(duplicates, all_others_read_what_a_device_wrote)
 
 /*
  * The last page of one allocation is often the first of the next one. A device
- * that writes to that page takes no other page of the table.
+ * that writes to that page must not take other pages of the table.
  */
 TEST_F(duplicates, device_write_takes_no_duplicates_along)
 {

@@ -26,7 +26,7 @@
 /* Used by each process of a test with several ones. */
 #define SHARE_BYTES	amount(2 * LESS_BYTES, LESS_BYTES)
 #define AREA		(4 * DEVICE_BYTES)
-/* For both devices: a half of it is still more than one has. */
+/* For both devices: half of it is still more than one device has. */
 #define MOST		amount(AREA, 5 * DEVICE_BYTES / 2)
 /* Limit for one piece of an agent's work on the slowest machine. */
 #define LIMIT_S		100

@@ -22,8 +22,8 @@
 #include "lib/uffd.h"
 
 /*
- * Limit for what must not wait for the program. It allows for one wait for the
- * mmap_lock, which takes up to five seconds.
+ * Time limit for operations that must not wait for the program. It allows for
+ * one wait for the mmap_lock, which takes up to five seconds.
  */
 #define SOON_S		30
 
@@ -379,8 +379,8 @@ FIXTURE_TEARDOWN(locked)
 }
 
 /*
- * Threads of a process of which one holds the mmap_lock. All are created before
- * that: creating a thread needs the lock to map its stack.
+ * Threads of a process, one of which holds the mmap_lock. All are created
+ * before that, because creating a thread needs the lock to map its stack.
  */
 struct locker {
 	struct shared *shared;

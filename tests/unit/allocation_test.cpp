@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Memory that the library allocates, of devices and of the host, and its
-// attributes.
+// Memory that the library allocates on devices and on the host, and its attributes.
 #include "memory_fixture.hpp"
 #include "own_memory.hpp"
 
@@ -351,7 +350,7 @@ TEST_F(SmallAllocation, GetsAMappingIfASlabCannotBeLocked) {
     EXPECT_TRUE(kernel.memory.locked.empty());
 }
 
-/// Allocations from one page to 2 MiB and more, in slabs and not.
+/// Allocations from one page to 2 MiB and more, inside and outside of slabs.
 TEST_F(SmallAllocation, ThatCannotBeUnmappedIsUnmappedLater) {
     for (const auto& kind : kinds) {
         std::vector<char*> all;

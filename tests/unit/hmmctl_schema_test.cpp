@@ -30,7 +30,7 @@ plain_json parsed(const output& of) {
     return plain_json::parse(of.text);
 }
 
-/// A value for each counter that the schema requires of a process, or of a device of it.
+/// A value for each counter that the schema requires for a process, or for a device of a process.
 counters counters_in(const char* definition) {
     counters all;
     for (const auto& name : hmmctl_schema()["definitions"][definition]["required"])
@@ -124,7 +124,8 @@ plain_json exported(const std::vector<hmmrt_event>& events) {
     return plain_json::parse(text);
 }
 
-/// Names, a section, code, and a device that goes back and forth with the CPU.
+/// A profile with names, a section, code, and memory that moves back and forth between a device and
+/// the CPU.
 plain_json full_profile() {
     std::vector<hmmrt_event> events = {name_of_memory(0, 512, "grid"),
                                        event_of(HMMRT_EVENT_EVICTION)};

@@ -8,7 +8,7 @@
 
 inline constexpr std::size_t unit = 2 << 20; ///< the granularity
 
-/// Addresses that nothing else of a program gets.
+/// Addresses that nothing else in a program uses.
 inline constexpr hmmDeviceptr far_away = 0x200000000000;
 
 inline hmmMemAllocationProp pinned_on(const hmmMemLocation& where) {
