@@ -7,6 +7,7 @@
  * restores the module afterwards.
  */
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -14,6 +15,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "lib/events.h"
 #include "lib/harness.h"
@@ -27,8 +29,11 @@
 #define RW		(PROT_READ | PROT_WRITE)
 #define MODULE		"devices=1 memory=16"
 #define DEVICE_BYTES	(8 * BLOCK_BYTES)
-#define CONTROLLERS	"/sys/fs/cgroup/cgroup.subtree_control"
-#define CGROUP		"/sys/fs/cgroup/hmmrt-charge"
+#define ROOT		"/sys/fs/cgroup"
+#define CGROUP		ROOT "/hmmrt-charge"
+#define USER_CGROUP	CGROUP "-user"
+#define AGENT_CGROUP	CGROUP "-agent"
+#define CONTROLLERS	ROOT "/cgroup.subtree_control"
 #define V1		"/tmp/hmmrt-cgroup-v1"
 #define V1_CGROUP	V1 "/small"
 /* Less than an extent, more than what processes allocate otherwise. */
@@ -63,8 +68,13 @@ FIXTURE_TEARDOWN(charge)
 	}
 	close(self->socket);
 	object_unmap_all();
-	rmdir(CGROUP);
 	EXPECT_EQ(0, session_end(&self->session));
+	rmdir(CGROUP);
+	rmdir(AGENT_CGROUP);
+	if (!access(USER_CGROUP, F_OK)) {
+		write_text(ROOT "/cgroup.procs", "0");
+		rmdir(USER_CGROUP);
+	}
 	EXPECT_EQ(0, simgpu_restore(self->parameters));
 }
 
@@ -225,7 +235,8 @@ static bool stop_growth(void)
 
 /*
  * Creates a migratable object in the cgroup, puts its first @used bytes on the
- * device, sends it, and reads the word behind them when it is told to.
+ * device, sends it, and reads the word behind them when it is told to. Sends
+ * the signal of that.
  */
 static int be_owner(uint32_t id, int socket, size_t len, size_t used)
 {
@@ -233,7 +244,7 @@ static int be_owner(uint32_t id, int socket, size_t len, size_t used)
 	struct hmmrt_prefetch prefetch = { 0 };
 	struct hmmrt_gpu_bind bind;
 	uint64_t value;
-	int none;
+	int none, sig = 0;
 	char *buf;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -248,11 +259,10 @@ static int be_owner(uint32_t id, int socket, size_t len, size_t used)
 	if (cmd_prefetch(space, buf, used, id, &prefetch) ||
 	    prefetch.out_pages_moved != used / PAGE_BYTES)
 		return 3;
-	while (!message_send(socket, object, len) &&
+	while (!message_send(socket, object, sig) &&
 	       !message_receive(socket, &none, &value))
-		if (cpu_read(buf + used, &value) != SIGBUS)
-			return 4;
-	return 5;
+		sig = cpu_read(buf + used, &value);
+	return 4;
 }
 
 /* Returns the object of a new owner, or a negative errno. */
@@ -334,6 +344,7 @@ TEST_F(charge, memory_over_the_limit_of_the_owner_is_no_error_for_others)
 	ASSERT_EQ(0, message_send(self->socket, -1, 0));
 	close(object);
 	ASSERT_EQ(0, message_receive(self->socket, &object, &number));
+	EXPECT_EQ(SIGBUS, number);
 	/* Attempts that come near the limit have others of the cgroup killed. */
 	EXPECT_GT(number_in(CGROUP "/memory.max"),
 		  number_in(CGROUP "/memory.peak"));
@@ -341,6 +352,77 @@ TEST_F(charge, memory_over_the_limit_of_the_owner_is_no_error_for_others)
 	ASSERT_LT(0, reader);
 	ASSERT_TRUE(process_wait_end(reader, 60, &status));
 	EXPECT_EQ(0, status);
+	close(object);
+}
+
+/* Also if its device uses the memory: the agent is not charged. */
+TEST_F(charge, process_of_a_device_is_charged_and_not_its_agent)
+{
+	const size_t len = 2 * BLOCK_BYTES, used = BLOCK_BYTES;
+	struct agent *agent = session_agent(&self->session);
+	char pid[16], *buf;
+	int object;
+
+	if (!make_cgroup())
+		SKIP(return, "the memory controller is not available");
+	object = start_owner(self, len, used);
+	ASSERT_LE(0, object);
+	ASSERT_TRUE(stop_growth());
+	ASSERT_EQ(0, mkdir(USER_CGROUP, 0755));
+	ASSERT_EQ(0, mkdir(AGENT_CGROUP, 0755));
+	snprintf(pid, sizeof(pid), "%d", agent->pid);
+	ASSERT_TRUE(write_text(AGENT_CGROUP "/cgroup.procs", pid));
+	ASSERT_TRUE(write_text(USER_CGROUP "/cgroup.procs", "0"));
+	buf = object_map(object, len, RW, 0);
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0, cmd_set_access(self->session.space, buf, len, self->id,
+				    OBJECT_WRITE));
+	EXPECT_GT(SLACK, number_in(USER_CGROUP "/memory.current"));
+	ASSERT_VALUE(0, agent_read(agent, buf + used));
+	EXPECT_LE(BLOCK_BYTES, number_in(USER_CGROUP "/memory.current"));
+	EXPECT_GT(SLACK, number_in(AGENT_CGROUP "/memory.current"));
+	close(object);
+}
+
+static uint64_t milliseconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/*
+ * A shortage may last for a moment only, as while memory is reclaimed: the
+ * owner waits for a second. If the shortage was longer, try again.
+ */
+TEST_F(charge, shortage_of_less_than_a_second_is_no_error)
+{
+	const size_t len = 2 * BLOCK_BYTES, used = BLOCK_BYTES;
+	uint64_t sig = SIGBUS, lasted = 1000;
+	struct pollfd reply = { .events = POLLIN };
+	unsigned int try;
+	bool answered;
+	int object;
+
+	if (!make_cgroup())
+		SKIP(return, "the memory controller is not available");
+	object = start_owner(self, len, used);
+	reply.fd = self->socket;
+	for (try = 0; try < 20 && sig && lasted >= 900; try++) {
+		ASSERT_LE(0, object);
+		close(object);
+		ASSERT_TRUE(stop_growth());
+		lasted = milliseconds();
+		ASSERT_EQ(0, message_send(self->socket, -1, 0));
+		usleep(500000);
+		answered = poll(&reply, 1, 0);
+		ASSERT_TRUE(write_text(CGROUP "/memory.max", "max"));
+		lasted = milliseconds() - lasted;
+		EXPECT_FALSE(answered && lasted < 900);
+		ASSERT_EQ(0, message_receive(self->socket, &object, &sig));
+	}
+	EXPECT_EQ(0, sig);
 	close(object);
 }
 

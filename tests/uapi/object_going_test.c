@@ -23,6 +23,7 @@
 #define HOST		HMMRT_LOCATION_HOST
 #define RW		(PROT_READ | PROT_WRITE)
 #define CGROUP		"/sys/fs/cgroup/hmmrt-going"
+#define REMOVER_CGROUP	CGROUP "-remover"
 #define BYTES		(2 * BLOCK_BYTES)
 #define WORDS		(BYTES / PAGE_BYTES)
 #define MIGRATABLE	HMMRT_OBJECT_MIGRATABLE
@@ -209,9 +210,30 @@ static int create_in_cgroup(uint32_t id)
 	return WEXITSTATUS(status);
 }
 
-/* The end of a device waits for no limit of a process. */
+/* One device goes, by a process of another cgroup. Returns its exit status. */
+static int remove_in_cgroup(int control)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid) {
+		if (!write_text(REMOVER_CGROUP "/cgroup.procs", "0"))
+			_exit(254);
+		_exit(-faulty_devices(control, 1));
+	}
+	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return -1;
+	return WEXITSTATUS(status);
+}
+
+/*
+ * The end of a device waits for no limit of a process, and no other process is
+ * charged instead.
+ */
 TEST_F(going, device_goes_if_the_creator_may_have_no_more_memory)
 {
+	char charged[16] = "";
+
 	write_text("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
 	if (mkdir(CGROUP, 0755) || access(CGROUP "/memory.max", W_OK))
 		SKIP(return, "the memory controller is not available");
@@ -220,8 +242,12 @@ TEST_F(going, device_goes_if_the_creator_may_have_no_more_memory)
 	ASSERT_GT(254, self->object);
 	EXPECT_EQ(BYTES, object_resident(self->object));
 	ASSERT_TRUE(write_text(CGROUP "/memory.max", "0"));
-	EXPECT_EQ(0, faulty_devices(self->env.control, 1));
+	ASSERT_EQ(0, mkdir(REMOVER_CGROUP, 0755));
+	EXPECT_EQ(0, remove_in_cgroup(self->env.control));
 	EXPECT_EQ(0, object_resident(self->object));
+	EXPECT_TRUE(read_word(REMOVER_CGROUP "/memory.current", charged));
+	EXPECT_GT(BYTES / 2, strtoul(charged, NULL, 10));
+	EXPECT_EQ(0, rmdir(REMOVER_CGROUP));
 	self->buf = object_map(self->object, BYTES, RW, 0);
 	ASSERT_NE(NULL, self->buf);
 	pages_fill(self->buf, BYTES, 5);
