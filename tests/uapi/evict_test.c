@@ -4,6 +4,7 @@
  * location of the pages. Loads and removes the module.
  */
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -391,13 +392,27 @@ static unsigned int start_many(unsigned int count, int go[2], int ready[2])
 	return i;
 }
 
+/* Lets them exit. Returns how many had their page. */
+static unsigned int end_many(unsigned int count, int go[2], int ready[2])
+{
+	unsigned int i, good = 0;
+	int status;
+
+	close(go[1]);
+	for (i = 0; i < count; i++)
+		good += waitpid(-1, &status, 0) > 0 && !status;
+	close(go[0]);
+	close(ready[0]);
+	close(ready[1]);
+	return good;
+}
+
 /* The search examines a limited number of accounts with interrupts off. */
 TEST_F(evict, victim_search_bounds_time_with_interrupts_off)
 {
 	struct faulty_env *env = &self->env;
 	char *buf = arena_anon(DEVICE_BYTES);
-	unsigned int i, good = 0;
-	int go[2], ready[2], status;
+	int go[2], ready[2];
 
 	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(0, madvise(buf, DEVICE_BYTES, MADV_NOHUGEPAGE));
@@ -418,14 +433,100 @@ TEST_F(evict, victim_search_bounds_time_with_interrupts_off)
 	EXPECT_GE(SAMPLES_MAX, tracing_most("hmmrt_claim", "visits="));
 	EXPECT_LT(0, tracing_count("hmmrt_eviction", ""));
 	tracing_stop();
-	close(go[1]);
-	for (i = 0; i <= MANY; i++)
-		good += waitpid(-1, &status, 0) > 0 && !status;
-	EXPECT_EQ(MANY + 1, good);
-	close(go[0]);
-	close(ready[0]);
-	close(ready[1]);
+	EXPECT_EQ(MANY + 1, end_many(MANY + 1, go, ready));
 	munmap(buf, DEVICE_BYTES);
+}
+
+#define VICTIMS		12	/* blocks */
+#define CREATORS	4
+
+struct creator {
+	pthread_t thread;
+	int manager;
+	uint32_t id;
+	int objects[VICTIMS + 1];
+	unsigned int created;
+	int rc;
+};
+
+/* Creates pinned objects of a block each, until one is refused. */
+static void *create_until_refused(void *arg)
+{
+	struct creator *creator = arg;
+
+	creator->rc = 0;
+	while (creator->created < ARRAY_SIZE(creator->objects)) {
+		int object = cmd_object_create(creator->manager, BLOCK_BYTES,
+					       creator->id, 0);
+
+		if (object < 0) {
+			creator->rc = object;
+			break;
+		}
+		creator->objects[creator->created++] = object;
+	}
+	return NULL;
+}
+
+/*
+ * Threads that look for a victim at the same time find the same one. With so
+ * many processes a search drops its lock, and during that time another thread
+ * may evict the victim for an object that stays there. In the end nothing else
+ * is left of this process, and the search finds nothing.
+ */
+TEST_F(evict, victim_that_became_a_pinned_object_is_none)
+{
+	struct faulty_env *env = &self->env;
+	char *buf = arena_anon(VICTIMS * BLOCK_BYTES);
+	struct creator creators[CREATORS];
+	unsigned int i, j, created = 0;
+	int go[2], ready[2], rest;
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0, madvise(buf, VICTIMS * BLOCK_BYTES, MADV_NOHUGEPAGE));
+	ASSERT_EQ(0, pipe2(go, O_CLOEXEC));
+	ASSERT_EQ(0, pipe2(ready, O_CLOEXEC));
+	/*
+	 * A search looks first at this process, which is charged first. The
+	 * others share the last block.
+	 */
+	rest = cmd_object_create(env->manager,
+				 DEVICE_BYTES - (VICTIMS + 1) * BLOCK_BYTES,
+				 env->id[0], 0);
+	ASSERT_LE(0, rest);
+	EXPECT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE, buf,
+				  VICTIMS * BLOCK_BYTES));
+	EXPECT_EQ(MANY, start_many(MANY, go, ready));
+	for (i = 0; i < CREATORS; i++) {
+		creators[i] = (struct creator){ .manager = env->manager,
+						.id = env->id[0] };
+		ASSERT_EQ(0, pthread_create(&creators[i].thread, NULL,
+					    create_until_refused,
+					    &creators[i]));
+	}
+	for (i = 0; i < CREATORS; i++) {
+		ASSERT_EQ(0, pthread_join(creators[i].thread, NULL));
+		EXPECT_EQ(-ENOMEM, creators[i].rc);
+	}
+	/* The memory of pages that were busy. */
+	ASSERT_EQ(0, munmap(buf, VICTIMS * BLOCK_BYTES));
+	create_until_refused(&creators[0]);
+	for (i = 0; i < CREATORS; i++)
+		created += creators[i].created;
+	EXPECT_EQ(VICTIMS, created);
+	EXPECT_TRUE(tracing_start());
+	EXPECT_EQ(-ENOMEM, cmd_object_create(env->manager, BLOCK_BYTES,
+					     env->id[0], 0));
+	EXPECT_LT(MANY / 2, tracing_most("hmmrt_claim", "accounts="));
+	EXPECT_LT(0, tracing_most("hmmrt_claim", "pauses="));
+	EXPECT_EQ(1, tracing_count("hmmrt_claim", ""));
+	EXPECT_EQ(1, tracing_count("hmmrt_claim", "error=-2"));
+	tracing_stop();
+	for (i = 0; i < CREATORS; i++)
+		for (j = 0; j < creators[i].created; j++)
+			close(creators[i].objects[j]);
+	close(rest);
+	EXPECT_EQ(MANY, end_many(MANY, go, ready));
 }
 
 TEST_HARNESS_MAIN
