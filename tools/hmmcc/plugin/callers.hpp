@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which functions call which.
+// The call graph.
 #pragma once
 
 #include <llvm/ADT/SmallPtrSet.h>
@@ -10,14 +10,14 @@ namespace hmmcc {
 
 using function_set = llvm::SmallPtrSet<llvm::Function*, 32>;
 
-/// Adds the functions that use a value, also in constant expressions.
+/// Adds the functions that use a value, directly or in constant expressions.
 void add_users(llvm::Value& value, llvm::SmallVectorImpl<llvm::Function*>& found);
-/// These functions, their callers, and so on. Takes all of @open.
+/// These functions and their transitive callers. Empties @open.
 function_set with_callers(llvm::SmallVectorImpl<llvm::Function*>& open);
 
-/// False for a function that is called through a pointer, or that something knows the address of.
+/// False if the function's address is taken: it may be called through a pointer.
 bool is_called_only(const llvm::Function& function);
-/// True if it does so through functions of the set.
+/// True if the function is recursive, directly or through functions of the set.
 bool calls_itself(llvm::Function& function, const function_set& through);
 
 } // namespace hmmcc

@@ -19,10 +19,10 @@
 namespace hmmcc {
 namespace {
 
-/// Instructions, before any is optimized.
+/// Instructions before optimization.
 constexpr unsigned most_of_small_function = 80;
 
-/// Functions that wait, and their callers.
+/// Functions with synchronization points, and their callers.
 function_set functions_that_wait(llvm::Module& module) {
     llvm::SmallVector<llvm::Function*, 32> open;
     for (llvm::Function& function : module)
@@ -31,8 +31,8 @@ function_set functions_that_wait(llvm::Module& module) {
     return with_callers(open);
 }
 
-/// Functions that use the place of their thread, wait, or use memory of the block, and their
-/// callers.
+/// Functions that use threadIdx and the like, synchronization points or __shared__ variables, and
+/// their callers.
 function_set functions_of_threads(llvm::Module& module) {
     llvm::SmallVector<llvm::Function*, 32> open;
     for (llvm::Function& function : module)
@@ -43,7 +43,7 @@ function_set functions_of_threads(llvm::Module& module) {
     return with_callers(open);
 }
 
-/// The device half of a file is closed: only its kernels and variables have users elsewhere.
+/// Internalizes the device half: other code only refers to its kernels and variables.
 void make_local(llvm::Module& module, const function_set& kernels) {
     for (llvm::Function& function : module) {
         if (function.isDeclaration() || function.hasAvailableExternallyLinkage()) continue;
@@ -55,7 +55,7 @@ void make_local(llvm::Module& module, const function_set& kernels) {
         function.setLinkage(llvm::GlobalValue::InternalLinkage);
         function.setComdat(nullptr);
     }
-    // constructors may have two names
+    // constructors may have a second name, which is an alias
     for (llvm::GlobalAlias& alias : llvm::make_early_inc_range(module.aliases())) {
         llvm::Constant* const aliased = alias.getAliasee()->stripPointerCasts();
         if (!llvm::isa<llvm::Function>(aliased) || aliased->getType() != alias.getType()) continue;
@@ -63,7 +63,7 @@ void make_local(llvm::Module& module, const function_set& kernels) {
         alias.eraseFromParent();
     }
     for (llvm::GlobalVariable& variable : module.globals()) {
-        // types are compared by the addresses of these
+        // must stay unique: type_info objects are compared by address
         if (starts_with(variable.getName(), "_ZTI") || starts_with(variable.getName(), "_ZTS"))
             continue;
         if (!variable.hasLinkOnceLinkage() && !variable.hasWeakLinkage()) continue;
@@ -99,8 +99,8 @@ void make_part_of_callers(llvm::Module& module, const function_set& kernels) {
     }
 }
 
-/// Helpers become a part of their callers before these are cut: then it is known what is the same
-/// for all threads, and what follows from threadIdx.
+/// Inlines helpers before we split their callers, so that we know which values are uniform and
+/// which depend on threadIdx.
 void inline_small_functions(llvm::Module& module, const function_set& kernels) {
     function_set small;
     for (llvm::Function& function : module)
@@ -112,7 +112,8 @@ void inline_small_functions(llvm::Module& module, const function_set& kernels) {
         if (!calls_itself(*function, small)) function->addFnAttr(llvm::Attribute::AlwaysInline);
 }
 
-/// Messages about assertions and traps name the thread, which kernels know.
+/// Inlines functions with assertions and traps if possible, because kernels know the thread that
+/// the message names.
 void make_failing_part_of_callers(llvm::Module& module, const function_set& kernels) {
     llvm::SmallVector<llvm::Function*, 32> open;
     for (llvm::Function& function : module)
@@ -137,7 +138,7 @@ class describer {
           number_(llvm::Type::getInt32Ty(context_)),
           pointer_(byte_pointer(context_)) {}
 
-    /// @shared_owner: NULL if no other functions use the block's memory.
+    /// @shared_owner: NULL if no separate functions use the block's memory.
     void describe(const source_kernel& kernel, const kernel_body& body,
                   llvm::Constant* shared_owner) {
         const std::string name = body.function->getName().str();
@@ -202,7 +203,7 @@ class describer {
     llvm::PointerType* pointer_;
 };
 
-/// The host half reaches variables by their names, with device_symbol in front.
+/// The host half refers to variables by their names with the prefix device_symbol.
 void rename_variables(llvm::Module& module) {
     for (llvm::GlobalVariable& variable : module.globals()) {
         const bool has_name = variable.hasExternalLinkage() || variable.hasInternalLinkage();
@@ -221,7 +222,7 @@ void remove_annotations(llvm::Module& module) {
         list->eraseFromParent();
 }
 
-/// What nothing uses goes, so that the code generator does not see it.
+/// Removes unused functions and __shared__ variables before the code generator sees them.
 void remove_unused(llvm::Module& module) {
     for (llvm::GlobalVariable& variable : llvm::make_early_inc_range(module.globals()))
         if (is_shared_variable(variable)) {
@@ -253,7 +254,7 @@ void mark_loads(llvm::Module& module) {
                     instruction.setMetadata(source_load, mark);
 }
 
-/// Constant data has one address for all blocks.
+/// Rejects constant data with the address of a __shared__ variable, which differs between blocks.
 void refuse_shared_addresses(llvm::Module& module) {
     for (llvm::GlobalVariable& variable : module.globals()) {
         if (!is_shared_variable(variable)) continue;

@@ -6,7 +6,7 @@
 
 namespace hmmcc {
 
-/// Makes functions that use threadIdx, barriers or __shared__ variables a part of the kernels.
+/// Has LLVM inline functions that use threadIdx, barriers or __shared__ variables into the kernels.
 struct prepare_device_half : llvm::PassInfoMixin<prepare_device_half> {
     explicit prepare_device_half(bool optimizes) : optimizes_(optimizes) {}
     llvm::PreservedAnalyses run(llvm::Module& module, llvm::ModuleAnalysisManager& analyses);
@@ -16,7 +16,7 @@ struct prepare_device_half : llvm::PassInfoMixin<prepare_device_half> {
     bool optimizes_;
 };
 
-/// Makes functions of a block from the kernels, and describes them to the host half.
+/// Turns kernels into functions that run one block, and describes them to the host half.
 struct finish_device_half : llvm::PassInfoMixin<finish_device_half> {
     explicit finish_device_half(bool optimizes) : optimizes_(optimizes) {}
     llvm::PreservedAnalyses run(llvm::Module& module, llvm::ModuleAnalysisManager& analyses);
@@ -26,7 +26,7 @@ struct finish_device_half : llvm::PassInfoMixin<finish_device_half> {
     bool optimizes_;
 };
 
-/// Connects the host half with the kernels and variables of the device half.
+/// Makes the host half refer to the kernels and variables of the device half.
 struct connect_host_half : llvm::PassInfoMixin<connect_host_half> {
     llvm::PreservedAnalyses run(llvm::Module& module, llvm::ModuleAnalysisManager& analyses);
     static bool isRequired() { return true; }

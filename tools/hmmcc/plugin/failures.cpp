@@ -14,7 +14,7 @@ bool is_assertion(const llvm::Function& function) {
            function.arg_size() == 4;
 }
 
-/// A function of the runtime that takes the block, the thread, and then these.
+/// A function of the runtime that takes these arguments: the block, the thread, and others.
 llvm::FunctionCallee reporter(llvm::Module& module, const char* name,
                               llvm::ArrayRef<llvm::Value*> arguments) {
     llvm::SmallVector<llvm::Type*, 6> types;
@@ -42,7 +42,7 @@ void report_assertion(llvm::CallInst& call, const thread_of_failure& thread) {
 void report_trap(llvm::CallInst& call, const thread_of_failure& thread) {
     llvm::IRBuilder<> builder(&call);
     const llvm::DILocation* where = call.getDebugLoc();
-    // __trap() is a function of the headers
+    // __trap() is inlined from our headers: report its caller
     if (where != nullptr && where->getInlinedAt() != nullptr &&
         where->getScope()->getSubprogram()->getName() == "__trap")
         where = where->getInlinedAt();

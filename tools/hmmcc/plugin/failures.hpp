@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Assertions and traps: their messages name the block and the thread.
+// Assertions and traps, whose messages name the block and the thread.
 #pragma once
 
 #include <llvm/ADT/STLExtras.h>
@@ -7,7 +7,7 @@
 
 namespace hmmcc {
 
-/// __assert_fail(), and the intrinsic of a trap.
+/// True for __assert_fail() and llvm.trap.
 bool is_failure(const llvm::Function& function);
 
 /// The block_run, and the number of the thread in its block.
@@ -15,10 +15,10 @@ struct thread_of_failure {
     llvm::Value* run;
     llvm::Value* rank;
 };
-/// Makes values in front of an instruction.
+/// Emits code that finds the thread, before an instruction.
 using find_thread = llvm::function_ref<thread_of_failure(llvm::Instruction& before)>;
 
-/// Passes the thread to those that the function calls.
+/// Reports failures in this function through the runtime, which gets the thread.
 void name_threads_of_failures(llvm::Function& function, find_thread thread);
 
 } // namespace hmmcc

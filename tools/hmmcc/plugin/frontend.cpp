@@ -45,10 +45,10 @@ namespace {
 
 bool device_half = false;
 
-/// Finds declarations that say where they run, as their tokens pass.
+/// Finds declarations with __host__, __device__ or __global__ in the stream of tokens.
 class explicit_declarations {
   public:
-    /// Returns whether the declaration with this token has said so up to here.
+    /// Returns true if the token's declaration has such an attribute up to this token.
     bool take(const clang::Token& token) {
         if (ended_) found_ = ended_ = false;
         switch (token.getKind()) {
@@ -65,7 +65,7 @@ class explicit_declarations {
         case clang::tok::semi:
         case clang::tok::l_brace:
         case clang::tok::r_brace:
-            // clang adds its attributes while it has seen no token behind this one
+            // clang adds implicit attributes before it reads the next token
             ended_ = depth_ == 0;
             break;
         default:
@@ -82,13 +82,13 @@ class explicit_declarations {
                (name->isStr("host") || name->isStr("device") || name->isStr("global"));
     }
 
-    unsigned depth_ = 0;           ///< of parentheses
-    unsigned attribute_depth_ = 0; ///< within an attribute; 0: outside
+    unsigned depth_ = 0;           ///< nesting of parentheses
+    unsigned attribute_depth_ = 0; ///< nesting inside an attribute; 0: outside
     bool found_ = false;
     bool ended_ = false;
 };
 
-/// Makes functions of system headers host and device functions.
+/// Makes functions in system headers __host__ __device__, unless they have an explicit attribute.
 class system_headers {
   public:
     system_headers(clang::CompilerInstance& compiler, std::string own)
@@ -130,7 +130,7 @@ class system_headers {
     bool forced_ = false;
 };
 
-/// Tells it of each file.
+/// Reports each change of the current file to system_headers.
 class file_callbacks final : public clang::PPCallbacks {
   public:
     explicit file_callbacks(std::shared_ptr<system_headers> headers)
@@ -169,7 +169,7 @@ void use_convention(clang::FunctionDecl& function, clang::CallingConv convention
     function.setType(clang::QualType(changed, 0));
 }
 
-/// Size, alignment and kind of each parameter: "8.8p" for a pointer, "16.4v" for others.
+/// Size, alignment and kind of each parameter: "8.8p" for a pointer, "16.4v" for another type.
 std::string parameter_list(const clang::FunctionDecl& kernel) {
     const clang::ASTContext& context = kernel.getASTContext();
     std::string text;
@@ -196,7 +196,7 @@ void annotate(clang::FunctionDecl& kernel) {
         context, kernel_annotation + parameter_list(kernel), nullptr, 0));
 }
 
-/// Finds what device code cannot have, and reports it with its place in the source.
+/// Reports unsupported constructs in device code, with their source locations.
 class refusals final : public clang::RecursiveASTVisitor<refusals> {
   public:
     explicit refusals(clang::ASTContext& context) : context_(context) {}
@@ -223,10 +223,10 @@ class refusals final : public clang::RecursiveASTVisitor<refusals> {
 
   private:
     clang::ASTContext& context_;
-    bool inside_ = false; ///< of a device function of the program
+    bool inside_ = false; ///< in an explicit device function
 };
 
-/// Checks the file, in the half that comes first.
+/// Checks the file, in the host half only.
 class refusing_consumer final : public clang::ASTConsumer {
   public:
     void HandleTranslationUnit(clang::ASTContext& context) override {
@@ -234,7 +234,8 @@ class refusing_consumer final : public clang::ASTConsumer {
     }
 };
 
-/// Runs before the code generator, and after it.
+/// Annotates kernels. Changes their calling convention before the code generator runs, and changes
+/// it back afterwards.
 template <bool Before>
 class convention_consumer final : public clang::ASTConsumer {
   public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the front end tells the passes, which run in the same process.
+// What the front-end plugin tells the passes, which run in the same process.
 #pragma once
 
 namespace hmmcc {

@@ -2,8 +2,9 @@
 /*
  * The host half of a file registers its kernels and variables with the runtime.
  *
- * clang gives it their names. Here it gets the kernels' code instead, and its
- * shadow of a device variable becomes the variable: there is one address space.
+ * clang passes their names. We pass the kernel_code instead of a kernel's name, and
+ * make the host's shadow of a device variable the variable itself, because there is
+ * one address space.
  */
 #include "device_module.hpp"
 #include "names.hpp"
@@ -41,7 +42,7 @@ void connect_kernel(llvm::Module& module, llvm::CallInst& call) {
                        llvm::ConstantExpr::getPointerCast(code, call.getArgOperand(2)->getType()));
 }
 
-/// The variables that the source declares as managed.
+/// Variables that are declared as __managed__.
 llvm::SmallPtrSet<const llvm::Value*, 8> managed_variables(const llvm::Module& module) {
     llvm::SmallPtrSet<const llvm::Value*, 8> found;
     const llvm::GlobalVariable* const list = module.getGlobalVariable("llvm.global.annotations");
@@ -72,9 +73,9 @@ void connect_variable(llvm::CallInst& call, bool managed) {
     shadow->eraseMetadata(llvm::LLVMContext::MD_dbg);
 }
 
-/// Static initializers launch kernels: those of the file are registered before they run.
+/// Static initializers may launch kernels, so register this file's kernels before they run.
 void register_first(llvm::Module& module) {
-    constexpr std::uint64_t first = 101; // lower ones are the system's
+    constexpr std::uint64_t first = 101; // lower priorities are reserved
     auto* const list = module.getGlobalVariable("llvm.global_ctors");
     if (list == nullptr || !list->hasInitializer()) return;
     auto* const constructors = llvm::dyn_cast<llvm::ConstantArray>(list->getInitializer());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Functions without a body that the headers for device code declare, and the passes replace.
+// Functions that the headers for device code declare without a body. The passes replace them.
 #pragma once
 
 #include <llvm/IR/Instructions.h>
@@ -14,7 +14,7 @@ enum class intrinsic {
     grid_size,
     thread_rank,
     grid_is_valid,
-    // cuts
+    // from here on: synchronization points
     block_barrier,
     block_count,
     grid_barrier,
@@ -30,7 +30,6 @@ enum class intrinsic {
 };
 
 intrinsic intrinsic_named(llvm::StringRef name);
-/// The intrinsic that this calls.
 intrinsic intrinsic_of(const llvm::CallBase& call);
 
 constexpr bool is_cut(intrinsic what) {
@@ -42,7 +41,7 @@ constexpr bool is_warp_cut(intrinsic what) {
 constexpr bool is_shift(intrinsic what) {
     return what == intrinsic::warp_shift || what == intrinsic::warp_shift32;
 }
-/// Shuffles.
+/// True for all shuffles.
 constexpr bool is_exchange(intrinsic what) {
     return what == intrinsic::warp_exchange || what == intrinsic::warp_exchange32 || is_shift(what);
 }

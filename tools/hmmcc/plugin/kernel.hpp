@@ -1,5 +1,31 @@
 // SPDX-License-Identifier: MIT
-// A kernel while the passes work on it.
+/*
+ * A kernel while the passes work on it.
+ *
+ * The passes turn a kernel into a function that runs one block: they split it at its barriers and
+ * put loops over the threads around the pieces, as POCL does for OpenCL. Our names, and the terms
+ * that are usual for the same things:
+ *
+ * cut          synchronization point: a barrier or warp operation, or one that we insert ourselves
+ *              (pace). The kernel is split there.
+ * part         parallel region: the code that a thread can run from one synchronization point, or
+ *              from the start, until it reaches the next one. Regions may share basic blocks.
+ * thread loop  work-item loop: runs a region for each thread of a group
+ * group        threads that a work-item loop runs: the block, or a warp if the kernel has warp
+ *              operations
+ * row          neighbouring threads of a group with the same threadIdx.y and threadIdx.z. The inner
+ *              work-item loop runs over a row, and is the one that LLVM vectorizes.
+ * state        where a thread continues: 0 if it has ended, 1 at the start, else the number of its
+ *              synchronization point plus 2
+ * common       uniform: the same for all threads of a group; otherwise the value is varying
+ * of_thread    variables that become context arrays, with an element per thread
+ * pace         a synchronization point that we insert at the head of a loop: threads run in
+ *              lockstep, but don't wait for each other
+ * apart        divergent: not all threads of the group take this path
+ * guard        a condition that is the same in a row, or changes along it: there we split the row
+ * phase        all groups run until each is at a barrier of the block or grid, or has ended
+ * round        an iteration of a loop in the kernel
+ */
 #pragma once
 
 #include "cuda/device_code.hpp"
@@ -37,7 +63,7 @@ struct source_kernel {
     std::uint32_t argument_bytes = 0;
 };
 
-/// A place where threads wait for each other. The block is empty; threads go on behind it.
+/// A synchronization point. Its basic block is empty; threads continue at @behind.
 struct cut_place {
     hmmcuda::cut_kind kind = hmmcuda::cut_kind::start;
     llvm::BasicBlock* block = nullptr;
@@ -48,14 +74,14 @@ struct cut_place {
 
 using block_set = llvm::SetVector<llvm::BasicBlock*>;
 
-/// A PHI takes one value from a block, also if several edges lead from there.
+/// A PHI has one value for each predecessor, even if several edges come from it.
 using values_of_phis = std::map<std::pair<llvm::PHINode*, llvm::BasicBlock*>, llvm::Value*>;
 
-/// A kernel that becomes a function of a block.
+/// A kernel on its way to a function that runs one block.
 struct kernel_body {
-    llvm::Function* function = nullptr; ///< of the block
-    llvm::BasicBlock* entry = nullptr;  ///< runs once; its values are those of all threads
-    llvm::BasicBlock* start = nullptr;  ///< where each thread starts
+    llvm::Function* function = nullptr; ///< runs a block
+    llvm::BasicBlock* entry = nullptr;  ///< runs once per call; its values are uniform
+    llvm::BasicBlock* start = nullptr;  ///< where each thread begins
     llvm::Value* run = nullptr;         ///< the block_run
     llvm::Value* place = nullptr;       ///< the lane_place; NULL if nothing needs it
 
@@ -63,30 +89,29 @@ struct kernel_body {
     llvm::Value* threads = nullptr;
     llvm::Value* cooperative = nullptr;
     llvm::Value* shared = nullptr;
-    /// Variables of the loop over threads: threadIdx, and the thread's number in its block and
-    /// warp.
+    /// Variables of the work-item loop: threadIdx, and the thread's number in its block and group.
     std::array<llvm::AllocaInst*, 3> thread_index{};
     llvm::AllocaInst* rank = nullptr;
     llvm::AllocaInst* lane = nullptr;
-    /// Of the condition that a barrier counts: until now, and at the last barrier.
+    /// How many threads passed a true condition to a barrier: so far, and at the last barrier.
     llvm::AllocaInst* count = nullptr;
     llvm::AllocaInst* last_count = nullptr;
-    /// Where threads of a warp give values to others, and take theirs.
+    /// Where threads of a warp store values for shuffles, and load those of other threads.
     llvm::AllocaInst* given_place = nullptr;
     llvm::AllocaInst* taken_place = nullptr;
-    /// Parameters that are in memory and do not change.
+    /// Uniform copies of parameters that are passed in memory. Threads don't change them.
     llvm::SmallVector<llvm::AllocaInst*, 4> parameters;
 
-    std::vector<cut_place> cuts;                  ///< by state - 2
-    llvm::DenseSet<llvm::BasicBlock*> cut_blocks; ///< their blocks
+    std::vector<cut_place> cuts;                  ///< index: state - 2
+    llvm::DenseSet<llvm::BasicBlock*> cut_blocks; ///< their basic blocks
     bool warps = false;                           ///< groups are warps
-    bool optimizes = true;                        ///< false: leaves out what is for speed
-    bool grid_barriers = false;                   ///< the function returns in the middle
-    /// It has memory for __shared__ variables of separate functions.
+    bool optimizes = true;      ///< false: at -O0 and -G, where we skip optimizations
+    bool grid_barriers = false; ///< the function returns there, and is called again
+    /// Reserves memory for __shared__ variables of separate functions.
     bool shares_with_separate = false;
-    /// Values that live across a cut: those of each thread, and those of a group.
+    /// Values that live across a synchronization point: varying ones, and uniform ones.
     llvm::SmallVector<llvm::AllocaInst*, 16> of_thread, of_group;
-    bool can_mix = false; ///< threads of a group can be at different cuts
+    bool can_mix = false; ///< threads of a group can diverge: their states may differ
 
     std::uint32_t static_shared = 0;
     std::uint32_t thread_bytes = 0;
@@ -99,25 +124,26 @@ struct kernel_body {
     }
 };
 
-/// Blocks that a thread can run from @from before it comes to a cut, without @without.
+/// The region that begins at @from: basic blocks that a thread can reach without passing a
+/// synchronization point or @without.
 block_set region_from(const kernel_body& body, llvm::BasicBlock* from,
                       const llvm::BasicBlock* without = nullptr);
-/// Where a thread with this state goes on.
+/// Where a thread with this state continues.
 llvm::BasicBlock* start_of(const kernel_body& body, std::uint32_t state);
 
-/// Makes the function of a block from a kernel. Reports what it cannot do, and returns false then.
+/// Makes the block's function from a kernel. Returns false after reporting what is unsupported.
 bool open_kernel(const source_kernel& kernel, kernel_body& body,
                  const separate_functions& separate);
-/// Unrolls loops of a few rounds with cuts.
+/// Unrolls loops that have synchronization points and few iterations.
 void unroll_short_loops(kernel_body& body);
-/// Cuts loops that threads have to go through side by side.
+/// Adds synchronization points to loops that threads should run in lockstep.
 void pace_loops(kernel_body& body);
-/// Splits the kernel at its cuts, and keeps what lives across them.
+/// Splits the kernel at its synchronization points, and saves values that live across them.
 void cut_kernel(kernel_body& body);
-/// Puts loops over the threads around the parts.
+/// Puts work-item loops around the regions.
 void close_kernel(kernel_body& body);
 
-/// Reports an error at the place of an instruction.
+/// Reports an error at an instruction's source location.
 void report_error(const llvm::Instruction& where, const llvm::Twine& text);
 
 } // namespace hmmcc

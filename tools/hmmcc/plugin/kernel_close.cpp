@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * The last step: loops over threads, and what leads from one to the next.
+ * The last step: work-item loops, and the control flow between them.
  *
  *      entry
- *      phase:  for each group:                          a block has one, or its warps
- *      next:       while its threads can go on:
- *                      the loop of its state            all threads are at the same cut
- *                      or resolve, and a masked loop    they are not
- *              until all threads have ended: all groups are at a barrier of the block
+ *      phase:  for each group:                          the block, or each of its warps
+ *                  while its threads can continue:
+ *                      the loop of its state            all threads have the same state
+ *                      or resolve, and a masked loop    the threads have diverged
+ *              all groups are at a barrier of the block, or have ended
+ *              repeat until all threads have ended
  *
- * At a barrier of the grid the function returns. It goes on at `phase`.
+ * At a barrier of the grid the function returns, and the next call continues at `phase`.
  *
- * A kernel without cuts is one loop. Loops have the metadata that lets LLVM
- * vectorize them: threads between two cuts do not depend on each other.
+ * A kernel without synchronization points is a single loop. The loops have metadata
+ * that lets LLVM vectorize them: between two synchronization points, threads don't
+ * depend on each other.
  */
 #include "block_member.hpp"
 #include "kernel.hpp"
@@ -37,36 +39,36 @@ namespace {
 using hmmcuda::block_run;
 using hmmcuda::cut_kind;
 
-/// The loop over the threads of a group that runs each from a cut to the next one.
+/// A work-item loop: runs each thread of a group to its next synchronization point.
 struct thread_loop {
     std::uint32_t state;
-    bool masked;                   ///< only threads that are marked as ready
-    llvm::BasicBlock* before;      ///< runs once in front of the loop
+    bool masked;                   ///< runs only threads that are marked as ready
+    llvm::BasicBlock* before;      ///< runs once, before the loop
     llvm::BasicBlock* row;         ///< for each row of threads
     llvm::BasicBlock* row_end;     ///< for each row
-    llvm::BasicBlock* after;       ///< once
-    std::set<std::uint32_t> exits; ///< the states that it leads to
+    llvm::BasicBlock* after;       ///< runs once, after the loop
+    std::set<std::uint32_t> exits; ///< the states in which threads leave it
     llvm::SmallVector<llvm::Value*, 8> group_values;
     llvm::Value* first = nullptr; ///< the first thread of the group
 };
 
-/// The loop over a row, or over a piece of it.
+/// The inner work-item loop, over a row or a piece of a row.
 struct row_loop {
     llvm::BasicBlock* head;                           ///< for each thread
     llvm::BasicBlock* ran;                            ///< for each thread that ran
     llvm::BasicBlock* latch;                          ///< for each thread
-    std::map<std::uint32_t, llvm::BasicBlock*> exits; ///< by the state that they lead to
-    llvm::MDNode* accesses; ///< those that do not depend on other threads; NULL: not known
+    std::map<std::uint32_t, llvm::BasicBlock*> exits; ///< by the state in which a thread leaves
+    llvm::MDNode* accesses; ///< group of independent accesses; NULL: not known
 };
 
-/// What guards are in a row_loop, in their order: 0, 1, or -1 if they are not constant. Empty: none
-/// is.
+/// The values of guards in a row_loop: 0, 1, or -1 for a guard that is not constant there. Empty:
+/// no guard is constant.
 using constant_guards = llvm::SmallVector<int, 8>;
 
 /// Threads of a row that a row_loop runs.
 struct row_piece {
     llvm::Value *from, *to;   ///< threadIdx.x
-    llvm::Value *rank, *lane; ///< of the first one
+    llvm::Value *rank, *lane; ///< of the first thread
     bool is_warp = false;     ///< all threads of a warp
 };
 
@@ -181,8 +183,8 @@ class closer {
         return first;
     }
 
-    /// Values that are the same for all threads of a group: an element for each group, if these
-    /// take turns or the function returns in the middle.
+    /// Uniform values get an array with an element for each group if several groups take turns, or
+    /// if the function returns at grid barriers.
     void keep_group_values(llvm::IRBuilder<>& entry) {
         if (!body_.warps && !body_.grid_barriers) return;
         for (llvm::AllocaInst* const value : body_.of_group) {
@@ -220,7 +222,7 @@ class closer {
     llvm::Value* waits_at(llvm::IRBuilder<>& builder) {
         return address_of_member(body_, builder, offsetof(block_run, waits_at), number_);
     }
-    /// A block that has waited for the grid has its states and values in memory.
+    /// After a grid barrier, continues with the states and values that are in memory.
     llvm::BasicBlock* begin_or_go_on(llvm::BasicBlock* begin) {
         llvm::BasicBlock* const call = block("call");
         llvm::IRBuilder<> builder(call);
@@ -231,7 +233,7 @@ class closer {
                              phase_);
         return call;
     }
-    /// Goes on behind a barrier of the block, and returns at one of the grid.
+    /// Continues after a barrier of the block; returns from the function at a barrier of the grid.
     void pass_barrier(llvm::IRBuilder<>& builder, llvm::Value* state) {
         if (!body_.grid_barriers) {
             builder.CreateBr(phase_);
@@ -273,7 +275,7 @@ class closer {
         builder.CreateBr(dispatch_);
     }
 
-    /// The threadIdx of the first thread of a warp. In blocks of one row it needs no division.
+    /// The threadIdx of a warp's first thread. Avoids the divisions for warps in the first row.
     void find_first_index(llvm::IRBuilder<>& builder, llvm::Value* first) {
         llvm::BasicBlock* const in_first_row = block("group.first_row");
         llvm::BasicBlock* const in_another = block("group.another_row");
@@ -304,7 +306,8 @@ class closer {
             branch->addCase(constant(state), make_loop(state, false, stopped_));
     }
 
-    /// All threads of the group stopped: they do what a cut of warps is for and go on, or wait.
+    /// All threads of the group have stopped. They continue at `pace`, and at a warp operation
+    /// after it is performed; otherwise the group waits.
     void continue_or_stop() {
         llvm::IRBuilder<> builder(stopped_);
         auto* const branch = builder.CreateSwitch(load(builder, current_), save_);
@@ -325,7 +328,7 @@ class closer {
             at.CreateBr(dispatch_);
         }
     }
-    /// All threads have given a value: they take it where they gave it.
+    /// All threads have stored a value: swap the areas, so that they load from where they stored.
     llvm::BasicBlock* exchange() {
         if (exchange_ != nullptr) return exchange_;
         exchange_ = block("exchange");
@@ -350,7 +353,7 @@ class closer {
         }
     }
 
-    /// Threads of the group are at different cuts.
+    /// The threads of the group have diverged.
     llvm::BasicBlock* resolve_group() {
         llvm::BasicBlock* const resolve = block("resolve");
         llvm::BasicBlock* const together = block("resolve.together");
@@ -420,7 +423,7 @@ class closer {
 
     // ---- loops -------------------------------------------------------------
 
-    /// Makes the loop of a state, which ends at @then. Returns where it begins.
+    /// Makes the loop of a state, which continues at @then. Returns its first block.
     llvm::BasicBlock* make_loop(std::uint32_t state, bool masked, llvm::BasicBlock* then) {
         const std::string name = (masked ? "masked" : "threads") + std::to_string(state);
         thread_loop loop{state,
@@ -448,8 +451,8 @@ class closer {
         loop.first = load(builder, first_);
     }
 
-    /// Rows of threads with the same threadIdx.y and z. Those of a block are whole, and the first
-    /// and last one of a warp need not be.
+    /// The loop over rows. Rows are complete if the group is a block. The first and last row of a
+    /// warp may be incomplete.
     void make_rows(thread_loop& loop) {
         llvm::IRBuilder<> before(loop.before);
         llvm::Value* const size = body_.block_size[0];
@@ -496,7 +499,7 @@ class closer {
         row_end.CreateCondBr(row_end.CreateICmpULT(next_row, end), loop.row, loop.after);
     }
 
-    /// Runs the threads of a row: all at once, or in pieces.
+    /// Runs the threads of a row in one loop, or in pieces if there are guards.
     void run_row(thread_loop& loop, llvm::IRBuilder<>& row, const row_piece& all, llvm::Value* y,
                  llvm::Value* z) {
         llvm::BasicBlock* const start = start_of(body_, loop.state);
@@ -526,7 +529,7 @@ class closer {
         return values;
     }
 
-    /// Each piece of a row has a loop that suits its guards.
+    /// Splits a row where its guards change. Each piece has a loop for the values of its guards.
     void run_pieces(thread_loop& loop, llvm::IRBuilder<>& row, const row_piece& all,
                     const row_values& values, const row_guards& guards) {
         const std::vector<guard_place> places = guards.places(row, values);
@@ -537,7 +540,7 @@ class closer {
         auto* const done = builder.CreatePHI(number_, 2);
         done->addIncoming(constant(0), loop.row);
         llvm::Value* next = values.length;
-        llvm::Value* unusual = constant(0); // a bit for each guard that counts
+        llvm::Value* unusual = constant(0); // a bit for each guard with `counts`
         std::vector<unsigned> counting;
         for (unsigned i = 0; i < places.size(); i++) {
             const row_guard& guard = guards.all()[i];
@@ -560,7 +563,7 @@ class closer {
         at_end.CreateCondBr(at_end.CreateICmpULT(next, values.length), piece, loop.row_end);
     }
 
-    /// Branches to the loop for the guards of a piece: @unusual has a bit for each that counts.
+    /// Branches to the loop for a piece's guards. Bit i of @unusual: guard @counting[i] is unusual.
     void choose_loop(thread_loop& loop, llvm::IRBuilder<>& builder, const row_piece& here,
                      llvm::BasicBlock* then, const row_guards& guards,
                      llvm::ArrayRef<unsigned> counting, llvm::Value* unusual) {
@@ -577,7 +580,7 @@ class closer {
                          [&](const row_piece& threads) { return make(threads, as_usual); });
         llvm::BasicBlock* const usual_loop = make(here, as_usual);
         if (counting.size() > most_variants) {
-            // Few threads are different in several ways, and few run this.
+            // One loop without vectorization for the rest, because few threads run it.
             builder.CreateCondBr(builder.CreateICmpEQ(unusual, constant(0)), usual_loop,
                                  make(here, {}, false));
             return;
@@ -591,8 +594,8 @@ class closer {
         }
     }
 
-    /// With @condition, branches to a loop of its own if the piece is a whole warp: LLVM knows its
-    /// length then. The builder goes on with the others.
+    /// If @condition is true and the piece is a whole warp, branches to a loop whose length LLVM
+    /// knows. The builder continues with the other case.
     template <class Make>
     void if_full_warp(llvm::IRBuilder<>& builder, const row_piece& threads, llvm::Value* condition,
                       Make make) {
@@ -607,8 +610,8 @@ class closer {
         builder.SetInsertPoint(others);
     }
 
-    /// Makes a loop over threads, in which the guards are @constants, if there are any. Returns
-    /// where it begins.
+    /// Makes a loop over threads in which guards have the values @constants. Returns its first
+    /// block.
     llvm::BasicBlock* make_row_loop(thread_loop& loop, const row_piece& threads,
                                     llvm::BasicBlock* before, llvm::BasicBlock* then,
                                     const row_guards& guards, const constant_guards& constants,
@@ -622,7 +625,7 @@ class closer {
         llvm::BasicBlock* const code = clone_part(loop, inner, guards, constants);
         llvm::IRBuilder<> head(inner.head);
         llvm::IRBuilder<> latch(inner.latch);
-        // Each counts by itself: LLVM sees then that none of them wraps.
+        // Separate induction variables show LLVM that none of them wraps.
         const auto counter = [&](llvm::Value* first, llvm::AllocaInst* variable) {
             auto* const phi = head.CreatePHI(number_, 2);
             phi->addIncoming(first, before);
@@ -657,8 +660,8 @@ class closer {
                 inner.latch);
             builder.SetInsertPoint(ready);
         }
-        // Each thread starts with the values that the group had, and the last one that does not end
-        // leaves the new.
+        // Each thread starts with the group's old uniform values. The new ones come from the last
+        // thread that doesn't end.
         for (unsigned i = 0; i < loop.group_values.size(); i++)
             builder.CreateStore(loop.group_values[i], body_.of_group[i]);
         if (!body_.optimizes) leave_place(body_, builder);
@@ -679,14 +682,14 @@ class closer {
         builder.CreateBr(inner.latch);
     }
 
-    /// Where some threads of a group can end.
+    /// Does nothing if threads of a group can't diverge: left_ is empty then.
     void copy_group_values(llvm::IRBuilder<>& builder, llvm::ArrayRef<llvm::AllocaInst*> from,
                            llvm::ArrayRef<llvm::AllocaInst*> to) {
         for (unsigned i = 0; i < left_.size(); i++)
             builder.CreateStore(builder.CreateLoad(from[i]->getAllocatedType(), from[i]), to[i]);
     }
 
-    /// The state of the group: that of all threads, or mixed.
+    /// Sets the state of the group: the common state of its threads, or mixed.
     void end_loop(thread_loop& loop, llvm::BasicBlock* then) {
         llvm::IRBuilder<> builder(loop.after);
         copy_group_values(builder, left_, body_.of_group);
@@ -703,7 +706,7 @@ class closer {
         builder.CreateBr(then);
     }
 
-    // ---- parts of the kernel -----------------------------------------------
+    // ---- regions of the kernel ---------------------------------------------
 
     llvm::BasicBlock* exit_to(thread_loop& loop, row_loop& inner, std::uint32_t state) {
         llvm::BasicBlock*& found = inner.exits[state];
@@ -751,7 +754,7 @@ class closer {
         return llvm::cast<llvm::BasicBlock>(map[start]);
     }
 
-    /// Blocks from which this part does not come give no value to its PHIs.
+    /// Drops PHI operands for predecessors outside of this region.
     static void drop_foreign_values(const block_set& part, llvm::ValueToValueMapTy& map) {
         for (llvm::BasicBlock* const original : part)
             for (llvm::PHINode& phi : original->phis()) {
@@ -773,8 +776,8 @@ class closer {
                      *any_group_ = nullptr, *all_groups_ = nullptr;
     std::array<llvm::AllocaInst*, 3> first_index_{}; ///< threadIdx of the first thread of a warp
     llvm::Value *states_ = nullptr, *group_states_ = nullptr, *groups_ = nullptr;
-    llvm::SmallVector<llvm::Value*, 8> kept_; ///< of body_.of_group, by warp
-    /// Of body_.of_group, what threads leave that do not end; empty if all end together.
+    llvm::SmallVector<llvm::Value*, 8> kept_; ///< arrays for body_.of_group, indexed by group
+    /// Copies of body_.of_group from threads that don't end; empty if threads can't diverge.
     llvm::SmallVector<llvm::AllocaInst*, 8> left_;
     llvm::BasicBlock *phase_ = nullptr, *group_head_ = nullptr, *dispatch_ = nullptr,
                      *stopped_ = nullptr, *save_ = nullptr, *phase_end_ = nullptr,

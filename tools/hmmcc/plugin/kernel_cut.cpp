@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The second step: the kernel is split where threads wait for each other.
+ * The second step: we split the kernel at its synchronization points.
  *
- * A value that is computed in front of a cut and used behind it lives in a
- * variable: one for each thread, or one for the group if it is the same for all
- * of its threads. What follows from threadIdx and from values of the launch is
- * computed again.
+ * A value that is computed before such a point and used after it is kept in a
+ * variable: a single one for the group if the value is uniform, else one for each
+ * thread. We recompute values that only depend on threadIdx and the launch.
  */
 #include "block_member.hpp"
 #include "intrinsics.hpp"
@@ -52,7 +51,7 @@ hmmcuda::cut_kind kind_of(intrinsic what) {
     }
 }
 
-/// Replaces calls by what the thread gives in front of the cut, and takes behind it.
+/// Lowers each operation to a store before its synchronization point and a load after it.
 class cutter {
   public:
     explicit cutter(kernel_body& body) : body_(body) {}
@@ -68,7 +67,7 @@ class cutter {
     }
 
   private:
-    /// Of an array in the block_run, the element of this thread.
+    /// This thread's element of an array in the block_run.
     llvm::Value* element(llvm::IRBuilder<>& builder, std::size_t offset, llvm::Type* type) {
         llvm::Value* const array = address_of_member(body_, builder, offset, type);
         llvm::Value* const lane = builder.CreateLoad(builder.getInt32Ty(), body_.lane);
@@ -118,8 +117,8 @@ class cutter {
     llvm::Value* taken(llvm::IRBuilder<>& builder, llvm::Value* lane, llvm::Type* type) {
         return builder.CreateLoad(type, exchanged(builder, body_.taken_place, lane, type));
     }
-    /// The value of a lane at a distance, if there is one: neighbours take from neighbours, so that
-    /// LLVM sees vectors.
+    /// Loads the value of the thread at a distance in the warp, or its own value if there is no
+    /// such thread. Consecutive threads load consecutive elements, so LLVM can vectorize this.
     llvm::Value* take_shifted(llvm::IRBuilder<>& builder, const llvm::CallInst& call) {
         llvm::Value* const lane = builder.CreateLoad(builder.getInt32Ty(), body_.lane);
         const auto limit = [&](llvm::Value* value, llvm::CmpInst::Predicate within, int most) {
@@ -137,7 +136,7 @@ class cutter {
             builder.CreateICmpNE(call.getArgOperand(3), builder.getInt32(0)), other, own);
     }
 
-    /// What the thread gets behind the cut.
+    /// The result of the operation, loaded after the synchronization point.
     llvm::Value* take(llvm::IRBuilder<>& builder, const llvm::CallInst& call, intrinsic what) {
         llvm::Type* const narrow = builder.getInt32Ty();
         if (what == intrinsic::block_count) return builder.CreateLoad(narrow, body_.last_count);
@@ -174,7 +173,7 @@ class cutter {
     kernel_body& body_;
 };
 
-/// Finds the values that live across a cut, and gives them variables.
+/// Finds the values that live across a synchronization point, and recomputes or spills them.
 class value_keeper {
   public:
     value_keeper(kernel_body& body, const uniformity& same) : body_(body), same_(same) {
@@ -193,7 +192,7 @@ class value_keeper {
         llvm::SetVector<llvm::Instruction*> kept;
         for (llvm::Instruction* const value : living)
             if (!compute_at_uses_if_possible(*value)) kept.insert(value);
-        // Common values that others are computed from again are alive now, too.
+        // Recomputation can extend the lifetime of uniform values.
         for (llvm::Instruction* const value : used_again_)
             if (lives_across(*value)) kept.insert(value);
         for (llvm::Instruction* const value : kept)
@@ -201,9 +200,9 @@ class value_keeper {
     }
 
   private:
-    static constexpr int most_steps = 10; ///< of what is computed again
+    static constexpr int most_steps = 10; ///< depth of recomputed expressions
 
-    /// True if a thread can come from a cut to the block without coming through @by.
+    /// True if a thread can reach @block from a synchronization point without passing @by.
     bool comes_without(llvm::BasicBlock* by, llvm::BasicBlock* block) {
         for (std::uint32_t i = 0; i < regions_.size(); i++) {
             if (!regions_[i].contains(block)) continue;
@@ -226,12 +225,12 @@ class value_keeper {
         return false;
     }
 
-    /// A value that all threads of the group have in common.
+    /// True if the value is uniform.
     bool is_common(const llvm::Value& value) const {
         return known_.contains(&value) && !same_.cuts_differ && !same_.differs(value);
     }
-    /// True if the value follows from those of the launch, from threadIdx, and with @and_common
-    /// from common ones, which are kept then.
+    /// True if the value only depends on the launch, on threadIdx, and, with @and_common, on
+    /// uniform values, which are spilled if necessary.
     bool can_be_computed_again(const llvm::Value& value, int steps, bool and_common) const {
         const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
         if (instruction == nullptr || instruction->getParent() == body_.entry) return true;
@@ -242,7 +241,7 @@ class value_keeper {
         if (!llvm::isa<llvm::BinaryOperator, llvm::CastInst, llvm::CmpInst, llvm::SelectInst,
                        llvm::GetElementPtrInst>(instruction))
             return false;
-        // In another place it could be rounded in another way, as a part of a multiply-add.
+        // A copy could be contracted to a multiply-add, and round differently.
         if (llvm::isa<llvm::BinaryOperator>(instruction) &&
             instruction->getType()->isFPOrFPVectorTy())
             return false;
@@ -302,13 +301,13 @@ class value_keeper {
 
     kernel_body& body_;
     const uniformity& same_;
-    std::vector<block_set> regions_; ///< by state - 1
+    std::vector<block_set> regions_; ///< index: state - 1
     std::map<std::pair<std::uint32_t, llvm::BasicBlock*>, block_set> without_;
-    llvm::DenseSet<const llvm::Value*> known_; ///< to same_
+    llvm::DenseSet<const llvm::Value*> known_; ///< instructions that same_ covers
     llvm::SetVector<llvm::Instruction*> used_again_;
 };
 
-/// Parameters that no thread changes, and the variables of the loop, belong to all threads.
+/// False for uniform variables: unchanged parameters and the variables of the work-item loop.
 bool belongs_to_thread(const kernel_body& body, const llvm::AllocaInst& variable) {
     return !body.is_loop_variable(&variable) && !llvm::is_contained(body.parameters, &variable) &&
            &variable != body.count && &variable != body.last_count &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The first step: a kernel gets the parameters of a function of a block, and reads its own from
-// memory.
+// The first step: a kernel becomes a function that takes a block_run, and loads its own parameters
+// from memory.
 #include "block_member.hpp"
 #include "failures.hpp"
 #include "intrinsics.hpp"
@@ -22,10 +22,10 @@ namespace {
 
 using hmmcuda::block_run;
 
-/// The copy of the arguments is aligned as malloc() aligns.
+/// Alignment of the launch's copy of the arguments: malloc()'s.
 constexpr std::uint32_t copy_alignment = alignof(std::max_align_t);
 
-/// The parameters of the block's function, as values in its entry.
+/// Loads members of the block_run in the function's entry, and creates variables there.
 class entry_values {
   public:
     explicit entry_values(kernel_body& body)
@@ -64,7 +64,7 @@ class entry_values {
     llvm::AllocaInst* variable(const char* name) {
         return builder_.CreateAlloca(builder_.getInt32Ty(), nullptr, name);
     }
-    /// A variable with the address of a member of the block_run.
+    /// A variable that holds the address of a member of the block_run.
     llvm::AllocaInst* place(const char* name, std::size_t offset) {
         auto* const variable = builder_.CreateAlloca(byte_pointer(context_), nullptr, name);
         builder_.CreateStore(address_of_member(body_, builder_, offset, builder_.getInt8Ty()),
@@ -91,7 +91,7 @@ class entry_values {
     llvm::IRBuilder<> builder_;
 };
 
-/// True if nothing writes through the pointer or keeps it.
+/// True if the pointer is only used to read: nothing writes through it, and it doesn't escape.
 bool is_only_read(const llvm::Value& pointer) {
     for (const llvm::User* const user : pointer.users()) {
         if (llvm::isa<llvm::LoadInst>(user)) continue;
@@ -103,9 +103,9 @@ bool is_only_read(const llvm::Value& pointer) {
     return true;
 }
 
-/// Creates a variable for a parameter that is a pointer to it, and gives each thread its own
-/// where it changes. A variable of the function has another address after a barrier of the grid:
-/// there threads read the copy of the arguments, if that is aligned enough.
+/// Creates a copy of a parameter that is passed indirectly, or a copy for each thread if it may be
+/// modified. A variable of the function has another address after a grid barrier, so in kernels
+/// with such barriers, threads read the launch's copy of the arguments if its alignment suffices.
 llvm::Value* indirect_argument(kernel_body& body, llvm::IRBuilder<>& builder,
                                const llvm::Argument& argument, const source_parameter& parameter,
                                llvm::Value* place) {
@@ -159,7 +159,7 @@ bool has_grid_barrier(const llvm::Function& function) {
     return false;
 }
 
-/// What an intrinsic of a thread's place in the launch is; NULL for other calls.
+/// The value of an intrinsic for threadIdx, blockDim and the like; NULL for other calls.
 llvm::Value* position(const kernel_body& body, llvm::CallInst& call, intrinsic what) {
     llvm::IRBuilder<> builder(&call);
     const auto load = [&](llvm::AllocaInst* variable) {
@@ -196,8 +196,8 @@ void replace_positions(kernel_body& body) {
         }
 }
 
-/// The number of threads in a dimension of the grid is below 2^31, as the launch checks. Then
-/// blockIdx * blockDim + threadIdx does not wrap.
+/// Marks blockIdx * blockDim + threadIdx as not wrapping. The launch ensures that each dimension of
+/// the grid has fewer than 2^31 threads.
 void mark_numbers_of_threads(kernel_body& body) {
     const auto mark = [](llvm::Instruction* instruction) {
         instruction->setHasNoUnsignedWrap();
@@ -225,7 +225,8 @@ void mark_numbers_of_threads(kernel_body& body) {
     }
 }
 
-/// Variables of a thread belong to the function, not to the loop.
+/// Moves variables of threads to the entry, outside of the work-item loops. Returns false after
+/// reporting a variable-length array.
 bool move_variables(kernel_body& body) {
     for (llvm::BasicBlock& block : *body.function)
         for (llvm::Instruction& instruction : llvm::make_early_inc_range(block)) {

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loops that threads go through side by side.
+ * Loops that threads run in lockstep.
  *
- * In some, each thread takes every so many elements, starting at its own:
+ * In some (grid-stride loops), each thread starts at its own element and has a
+ * common stride:
  *
  *      for (i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride)
  *
- * In others, all threads go through the rows of a matrix, each in its column:
+ * In others, all threads go through the rows of a matrix, each in its own column:
  *
  *      for (i = 0; i < n; i++) sum += a[i * n + threadIdx.x]
  *
- * On a GPU, neighbours access neighbours. Here one thread after the other would
- * go through all of the memory. A cut at the beginning of each round keeps them
- * side by side, and vectors have the elements of several threads; threads do not wait
- * for each other there.
+ * On a GPU, neighbouring threads access neighbouring elements at the same time. A
+ * work-item loop around the whole loop would instead let one thread after the other
+ * go through all of the memory. So we insert a synchronization point at the beginning
+ * of an iteration, which keeps the threads side by side, and lets LLVM put elements of
+ * several threads into a vector. Threads don't wait for each other there.
  */
 #include "intrinsics.hpp"
 #include "kernel.hpp"
@@ -36,13 +38,13 @@
 namespace hmmcc {
 namespace {
 
-constexpr std::uint64_t most_variables = 512; ///< bytes that a thread may have to keep
-constexpr unsigned most_kept = 4;             ///< variables of a loop, for each thread
-constexpr unsigned rounds_of_cut = 4;         ///< that threads go through between two cuts
-constexpr unsigned most_of_round = 120;       ///< instructions
-constexpr unsigned few_rounds = 32;           ///< which LLVM unrolls
+constexpr std::uint64_t most_variables = 512; ///< bytes of a thread's variables
+constexpr unsigned most_kept = 4;             ///< varying loop variables
+constexpr unsigned rounds_of_cut = 4;         ///< between two synchronization points
+constexpr unsigned most_of_round = 120;       ///< instructions of a loop body
+constexpr unsigned few_rounds = 32;           ///< LLVM unrolls these
 
-/// Bytes of arrays and the like, which threads would keep from round to round.
+/// Size of variables in memory, which would have to become context arrays.
 std::uint64_t bytes_of_variables(const kernel_body& body) {
     const llvm::DataLayout& layout = body.function->getParent()->getDataLayout();
     std::uint64_t bytes = 0;
@@ -52,7 +54,7 @@ std::uint64_t bytes_of_variables(const kernel_body& body) {
     return bytes;
 }
 
-/// Loops that threads of a block go through together, with accesses of neighbours to neighbours.
+/// Finds uniform loops in which neighbouring threads access neighbouring elements.
 class column_loops {
   public:
     column_loops(const kernel_body& body, loop_analyses& known)
@@ -73,18 +75,18 @@ class column_loops {
         const unsigned rounds = known_.evolution.getSmallConstantTripCount(&loop);
         return rounds != 0 && rounds <= few_rounds;
     }
-    /// True if the block has a condition and nothing else.
+    /// True if the basic block only has a condition and its branch.
     static bool only_checks(llvm::BasicBlock& header) {
         const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(header.getTerminator());
         return branch != nullptr && branch->isConditional() &&
                header.getFirstNonPHIOrDbg() == branch->getCondition() &&
                header.getFirstNonPHIOrDbg()->getNextNonDebugInstruction() == branch;
     }
-    /// True if all threads leave the loop in the same round. Finds its common variables.
+    /// True if all threads leave the loop in the same iteration. Adds its uniform variables.
     bool is_common(const llvm::Loop& loop) {
         llvm::BasicBlock* const before = loop.getLoopPredecessor();
         llvm::BasicBlock* const latch = loop.getLoopLatch();
-        // Loops that check in front of the first round.
+        // Accept only loops that check before the first iteration.
         if (before == nullptr || latch == nullptr || latch == loop.getHeader() ||
             loop.getExitingBlock() != loop.getHeader() || !only_checks(*loop.getHeader()))
             return false;
@@ -101,7 +103,8 @@ class column_loops {
         const auto* const branch = llvm::cast<llvm::BranchInst>(loop.getHeader()->getTerminator());
         return is_same_of_launch(*branch->getCondition());
     }
-    /// Of a condition: loads of memory could give others to threads that run later.
+    /// True if the condition is uniform. Loads don't qualify, because threads that run later may
+    /// see other values.
     bool is_same_of_launch(const llvm::Value& condition) const {
         const auto* const compare = llvm::dyn_cast<llvm::CmpInst>(&condition);
         return compare != nullptr && llvm::all_of(compare->operands(), [&](const llvm::Use& each) {
@@ -118,7 +121,7 @@ class column_loops {
     bool leads_out(const llvm::BasicBlock& block) const {
         return block.size() == 1 && llvm::isa<llvm::ReturnInst>(block.getTerminator());
     }
-    /// True if threads that do not come to the loop have ended.
+    /// True if all threads that haven't ended reach the loop.
     bool comes_together(const llvm::Loop& loop) const {
         llvm::BasicBlock* const before = loop.getLoopPredecessor();
         const auto* node = known_.dominators.getNode(before);
@@ -153,15 +156,15 @@ class column_loops {
     llvm::DenseSet<const llvm::Value*> common_;
 };
 
-/// Puts a cut at the beginning of each round.
+/// Puts a synchronization point at the beginning of each iteration.
 void pace(kernel_body& body, llvm::BasicBlock* header) {
     llvm::Module& module = *body.function->getParent();
     llvm::IRBuilder<> builder(header, header->getFirstInsertionPt());
     builder.CreateCall(module.getOrInsertFunction(pace_intrinsic, builder.getVoidTy()));
 }
 
-/// Moves the condition of a loop from the end of a round to its beginning, behind the cut: then the
-/// code of a round is there once.
+/// Moves the condition of a loop from the end of an iteration to its beginning, after the
+/// synchronization point, so that we emit the code of an iteration once.
 void check_first(const llvm::Loop& loop) {
     llvm::BasicBlock* const header = loop.getHeader();
     llvm::BasicBlock* const before = loop.getLoopPredecessor();
@@ -171,7 +174,7 @@ void check_first(const llvm::Loop& loop) {
     if (before == nullptr || branch == nullptr || !branch->isConditional()) return;
     auto* const condition = llvm::dyn_cast<llvm::CmpInst>(branch->getCondition());
     if (condition == nullptr || condition->getParent() != latch || !condition->hasOneUse()) return;
-    // In front of the first round it has the values that the variables of the loop have then.
+    // Before the first iteration, the condition needs the initial values of loop variables.
     for (const llvm::Use& operand : condition->operands()) {
         const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&*operand);
         const auto of_next_round = llvm::count_if(header->phis(), [&](const llvm::PHINode& phi) {
@@ -184,7 +187,7 @@ void check_first(const llvm::Loop& loop) {
     llvm::BasicBlock* const end = latch == header ? round : latch;
     llvm::BasicBlock* const behind =
         branch->getSuccessor(branch->getSuccessor(0) == header ? 1 : 0);
-    // What the end of a round computes is a variable of the loop now.
+    // Values from the end of an iteration become loop variables.
     const auto at_beginning = [&](llvm::Value& value) -> llvm::Value* {
         auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
         if (instruction == nullptr ||
@@ -211,8 +214,8 @@ void check_first(const llvm::Loop& loop) {
     llvm::ReplaceInstWithInst(end->getTerminator(), llvm::BranchInst::Create(header));
 }
 
-/// Puts some rounds between two cuts. Returns where the rounds begin: these, and what is left of
-/// them.
+/// Unrolls the loop to have several iterations between two synchronization points. Returns the
+/// headers of the unrolled loop and of the remainder loop.
 std::array<llvm::BasicBlock*, 2> unroll(kernel_body& body, llvm::BasicBlock* header) {
     loop_analyses known(*body.function);
     llvm::Loop* const loop = known.loops.getLoopFor(header);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loops of a few rounds in which threads wait for each other:
+ * Short loops with synchronization points:
  *
  *      for (distance = 16; distance > 0; distance /= 2)
  *              sum += __shfl_down_sync(all, sum, distance);
  *
- * Each round becomes code of its own. Then it is known where threads go on behind
- * a cut, and what their distances are.
+ * We unroll these completely, so that each synchronization point has a known
+ * successor and the distances are constants.
  */
 #include "intrinsics.hpp"
 #include "kernel.hpp"
@@ -20,9 +20,9 @@ namespace hmmcc {
 namespace {
 
 constexpr unsigned most_rounds = 12;
-constexpr unsigned most_unrolled = 300; ///< instructions of all rounds
+constexpr unsigned most_unrolled = 300; ///< instructions of all iterations
 
-/// The number of rounds, if all threads go through each cut in each of them; else 0.
+/// The trip count, if each iteration passes all synchronization points; else 0.
 unsigned rounds_to_unroll(loop_analyses& known, const llvm::Loop& loop) {
     llvm::BasicBlock* const latch = loop.getLoopLatch();
     const auto cuts = cuts_of(loop);
@@ -56,7 +56,7 @@ bool unroll_one(kernel_body& body) {
     return false;
 }
 
-/// Clang marks calls of intrinsics as such that optimizers do not copy.
+/// Clang marks synchronization points as noduplicate, which would prevent unrolling.
 void allow_copies(llvm::Module& module) {
     for (llvm::Function& function : module) {
         if (!is_cut(intrinsic_named(function.getName()))) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What differs between the versions of LLVM and clang that the plugin is built with. LLVM 14 has
-// pointers with the type that they point to; later versions have one type for all.
+// Differences between the versions of LLVM and clang that we support. Pointers are typed in LLVM 14
+// and opaque in later versions.
 #pragma once
 
 #include <llvm/Config/llvm-config.h>
@@ -22,7 +22,6 @@ inline bool ends_with(std::string_view text, std::string_view end) {
     return text.ends_with(end);
 }
 
-/// The type of pointers to @type.
 inline llvm::PointerType* pointer_to(llvm::Type* type) {
 #if LLVM_VERSION_MAJOR < 15
     return type->getPointerTo();
@@ -42,7 +41,7 @@ inline llvm::SROAPass split_variables() {
 #endif
 }
 
-/// Keeps the value in memory. The variable is created in front of @place.
+/// Spills the value to a variable, which is created before @place.
 inline llvm::AllocaInst* keep_in_memory(llvm::Instruction& value, llvm::Instruction* place) {
 #if LLVM_VERSION_MAJOR < 19
     return llvm::DemoteRegToStack(value, false, place);
@@ -51,7 +50,7 @@ inline llvm::AllocaInst* keep_in_memory(llvm::Instruction& value, llvm::Instruct
 #endif
 }
 
-/// Removes what says which variables of the source a function has in which values.
+/// Removes debug information about the values of source variables.
 inline void drop_debug_values(llvm::Function& function) {
     for (llvm::BasicBlock& block : function)
         for (llvm::Instruction& instruction : llvm::make_early_inc_range(block)) {

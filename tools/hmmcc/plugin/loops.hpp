@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The loops of a kernel.
+// Analyses of a kernel's loops.
 #pragma once
 
 #include "kernel.hpp"
@@ -14,7 +14,7 @@
 
 namespace hmmcc {
 
-/// What the utilities for loops want to know. It is for one change of the function.
+/// What LLVM's loop utilities need. Computed anew for each loop transformation.
 struct loop_analyses {
     explicit loop_analyses(llvm::Function& function)
         : dominators(function),
@@ -35,7 +35,7 @@ struct loop_analyses {
     llvm::OptimizationRemarkEmitter remarks;
 };
 
-/// The cuts of a loop.
+/// The synchronization points in a loop.
 llvm::SmallVector<llvm::CallInst*, 4> cuts_of(const llvm::Loop& loop);
 unsigned instructions_of(const llvm::Loop& loop);
 

@@ -8,7 +8,7 @@
 namespace hmmcc {
 namespace {
 
-/// True if the address is used in another way than for an access.
+/// True if the address is used for anything but loads and stores.
 bool escapes(const llvm::Value& address) {
     return llvm::any_of(address.users(), [&](const llvm::User* user) {
         if (llvm::isa<llvm::LoadInst>(user)) return false;
@@ -28,7 +28,7 @@ void part_accesses::mark(llvm::BasicBlock& block, llvm::MDNode& group) {
             instruction.setMetadata(llvm::LLVMContext::MD_access_group, &group);
 }
 
-/// Variables of the function are used again by each thread, so these accesses depend on each other.
+/// All threads use the same variables of the function, so accesses to these depend on each other.
 bool part_accesses::may_use_variable(const llvm::Instruction& instruction) {
     const llvm::Value* const place = llvm::getLoadStorePointerOperand(&instruction);
     if (place == nullptr) return true;
@@ -50,7 +50,7 @@ bool part_accesses::has_escaping_variables() {
 void describe_loop_over_threads(llvm::Instruction& branch, llvm::MDNode* independent) {
     llvm::LLVMContext& context = branch.getContext();
     const auto text = [&](const char* name) { return llvm::MDString::get(context, name); };
-    // Rows are short: LLVM unrolls their loops only where it knows their length.
+    // Rows are short, so only unroll loops with a known length.
     llvm::SmallVector<llvm::Metadata*, 3> facts{
         nullptr, llvm::MDNode::get(context, text("llvm.loop.unroll.runtime.disable"))};
     if (independent != nullptr)

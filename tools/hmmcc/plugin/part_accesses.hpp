@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Accesses of a thread that do not depend on those of other threads, between two cuts.
+// Accesses that don't depend on other threads' accesses between two synchronization points.
 #pragma once
 
 #include "kernel.hpp"
@@ -10,7 +10,7 @@ class part_accesses {
   public:
     explicit part_accesses(const kernel_body& body) : body_(body) {}
 
-    /// Marks those of a block, for LLVM's vectorizer.
+    /// Puts a basic block's independent accesses into @group, for LLVM's vectorizer.
     void mark(llvm::BasicBlock& block, llvm::MDNode& group);
 
   private:
@@ -18,11 +18,11 @@ class part_accesses {
     bool has_escaping_variables();
 
     const kernel_body& body_;
-    int escaping_ = -1; ///< -1: not known
+    int escaping_ = -1; ///< -1: not computed yet
 };
 
-/// Tells LLVM about the loop that ends with this branch. @independent: the group of its accesses
-/// that do not depend on other threads; NULL if there is none.
+/// Describes the work-item loop that ends with this branch to LLVM. @independent: the group of its
+/// accesses that don't depend on other threads, or NULL.
 void describe_loop_over_threads(llvm::Instruction& branch, llvm::MDNode* independent);
 
 } // namespace hmmcc

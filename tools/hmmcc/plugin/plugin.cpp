@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Adds the passes to the beginning of clang's own.
+// Registers our passes at the start of clang's pipeline.
 #include "device_module.hpp"
 #include "frontend.hpp"
 #include "llvm_compat.hpp"

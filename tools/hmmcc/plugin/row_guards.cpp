@@ -7,20 +7,20 @@
 namespace hmmcc {
 namespace {
 
-constexpr int deepest_row_value = 10;        ///< of what computes a value
-constexpr std::size_t most_guards = 8;       ///< of a part
-constexpr unsigned most_of_split_part = 600; ///< of a part that is compiled twice
+constexpr int deepest_row_value = 10;        ///< depth of an expression
+constexpr std::size_t most_guards = 8;       ///< of a region
+constexpr unsigned most_of_split_part = 600; ///< instructions of a region to split
 
-/// What a value is in the threads of a row.
+/// How a value changes along a row.
 enum class behaviour { unknown, same, grows };
 
-/// Values of a part, as they are in front of the loop over a row.
+/// Evaluates values of a region before the loop over a row.
 class row_evaluator {
   public:
     row_evaluator(const kernel_body& body, const block_set& part, llvm::BasicBlock* start)
         : body_(body), part_(part), start_(start) {}
 
-    /// True if the value is the same for all threads of a row, and can be computed in front of it.
+    /// True if the value is the same for the whole row, and can be computed before the loop.
     bool is_same(const llvm::Value& value, int steps = deepest_row_value) const {
         const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
         if (instruction == nullptr) return true;
@@ -58,13 +58,13 @@ class row_evaluator {
         llvm::Instruction* const again = instruction->clone();
         for (llvm::Use& operand : again->operands())
             operand.set(value(builder, *operand, row));
-        // A thread that does not come to the condition may have other values.
+        // The flags may only hold for threads that reach the condition.
         again->dropPoisonGeneratingFlags();
         builder.Insert(again);
         return again;
     }
 
-    /// What a whole number is if it is extended to 64 bits. A sum grows if it does not wrap.
+    /// How an integer changes along the row when extended to 64 bits. A sum must not wrap to grow.
     behaviour of_number(const llvm::Value& number, bool is_signed,
                         int steps = deepest_row_value) const {
         if (is_same(number)) return behaviour::same;
@@ -82,7 +82,7 @@ class row_evaluator {
             return only == nullptr ? behaviour::unknown : of_number(*only, is_signed, steps - 1);
         }
         const bool sum = instruction->getOpcode() == llvm::Instruction::Add;
-        // The first thread of a row need not come to the condition, and can be below 0.
+        // The first thread of a row may not reach the condition, and its difference may be below 0.
         if (!sum && (instruction->getOpcode() != llvm::Instruction::Sub || !is_signed))
             return behaviour::unknown;
         if (is_signed ? !instruction->hasNoSignedWrap() : !instruction->hasNoUnsignedWrap())
@@ -94,7 +94,7 @@ class row_evaluator {
         return behaviour::unknown;
     }
 
-    /// The number of the first thread of the row, extended to 64 bits.
+    /// The value of an integer in the row's first thread, extended to 64 bits.
     llvm::Value* number(llvm::IRBuilder<>& builder, llvm::Value& of, bool is_signed,
                         const row_values& row) const {
         if (is_same(of)) {
@@ -136,11 +136,11 @@ class row_evaluator {
         return load.getPointerOperand() == body_.thread_index[1] ||
                load.getPointerOperand() == body_.thread_index[2];
     }
-    /// What a load of a variable of the group gives: the value that this part has stored, or the
-    /// one that the group has.
+    /// What a load of a uniform variable returns: the value that this region has stored, or else
+    /// the group's current value.
     struct group_load {
         bool known = false;
-        const llvm::Value* stored = nullptr; ///< NULL: that of the group
+        const llvm::Value* stored = nullptr; ///< NULL: the group's value
     };
     group_load load_of_group(const llvm::LoadInst& load) const {
         const auto* const variable = llvm::dyn_cast<llvm::AllocaInst>(load.getPointerOperand());
@@ -179,7 +179,7 @@ class row_evaluator {
         return llvm::any_of(llvm::predecessors(start_),
                             [&](auto* before) { return part_.contains(before); });
     }
-    /// What a PHI is if threads come to it from one block of this part.
+    /// The only incoming value of a PHI from within this region; NULL if there are several.
     llvm::Value* only_value(const llvm::PHINode& phi) const {
         llvm::Value* only = nullptr;
         for (unsigned i = 0; i < phi.getNumIncomingValues(); i++) {
@@ -197,7 +197,7 @@ class row_evaluator {
             place == body_.thread_index[0] || place == body_.rank || place == body_.lane;
         return known ? place : nullptr;
     }
-    /// The number of a thread in the grid, which is below 2^31.
+    /// True for blockIdx.x * blockDim.x + threadIdx.x, which is below 2^31.
     bool is_thread_number(const llvm::Value& value) const {
         const auto* const sum = llvm::dyn_cast<llvm::BinaryOperator>(&value);
         if (sum == nullptr || sum->getOpcode() != llvm::Instruction::Add) return false;
@@ -232,12 +232,12 @@ class row_evaluator {
     llvm::BasicBlock* start_;
 };
 
-/// Finds the guards, and what they usually are.
+/// Finds the guards and guesses their usual values.
 struct guard_finder {
     const kernel_body& body;
     row_evaluator evaluator;
 
-    /// True if threads take different ways for it. Vectors choose values without that.
+    /// True if the condition decides a branch. A select needs no guard, because it vectorizes.
     static bool decides_a_branch(const llvm::Value& truth, int steps = 4) {
         return llvm::any_of(truth.users(), [&](const llvm::User* user) {
             if (llvm::isa<llvm::BranchInst>(user)) return true;
@@ -264,7 +264,7 @@ struct guard_finder {
         return false;
     }
 
-    /// Threads have nothing to do there.
+    /// True if there is nothing to do from @block to the end or the next synchronization point.
     bool leads_out(const llvm::BasicBlock* block) const {
         for (int steps = 0; steps < 4; steps++) {
             if (body.cut_blocks.contains(block)) return true;
@@ -276,7 +276,7 @@ struct guard_finder {
         return false;
     }
 
-    /// 1 or 0 if this is what the value usually is, -1 if its uses do not tell.
+    /// The usual value, 0 or 1, according to the value's uses, or -1 if they don't show it.
     int usual_by_uses(const llvm::Value& value, int steps = 4) const {
         for (const llvm::User* const user : value.users()) {
             int found = -1;
@@ -291,7 +291,7 @@ struct guard_finder {
         }
         return -1;
     }
-    /// What an operand of an operation with truth values is.
+    /// The usual value of operands of a Boolean operation, or -1.
     int usual_of_operand(const llvm::User& user, int steps) const {
         const auto* const operation = llvm::dyn_cast<llvm::Instruction>(&user);
         if (operation == nullptr || !operation->getType()->isIntegerTy(1)) return -1;
@@ -356,7 +356,7 @@ row_guards::row_guards(const kernel_body& body, const block_set& part, llvm::Bas
     find_those_that_count();
 }
 
-/// What a condition is if the guards are as usual: 0, 1, or -1 if that does not tell.
+/// Evaluates a condition with the guards' usual values: 0, 1, or -1 if that isn't enough.
 int row_guards::usual_truth(const llvm::Value& condition, int steps) const {
     for (const row_guard& guard : guards_)
         if (guard.compare == &condition) return guard.usual ? 1 : 0;
@@ -399,7 +399,7 @@ void row_guards::find_those_that_count() {
         guard.counts = reached.contains(guard.compare->getParent());
 }
 
-/// Of a guard that compares a number of the thread, where it is true.
+/// Computes where a guard that compares a varying number changes.
 struct row_guards::placer {
     llvm::IRBuilder<>& builder;
     llvm::Value* length; ///< of the row
@@ -412,7 +412,7 @@ struct row_guards::placer {
                                    builder.getInt32Ty());
     }
 
-    /// @number is that of the first thread; the others have the next ones.
+    /// @number is the first thread's; it grows by one for each following thread.
     guard_place place(llvm::CmpInst::Predicate predicate, llvm::Value* number,
                       llvm::Value* bound) const {
         using llvm::CmpInst;
@@ -457,7 +457,7 @@ std::vector<guard_place> row_guards::places(llvm::IRBuilder<>& builder,
             found.push_back({nullptr, nullptr, false, builder.CreateFreeze(value)});
             continue;
         }
-        // A thread that does not come to the condition may have any number.
+        // In threads that don't reach the condition, the operands may be poison.
         const auto number = [&](unsigned side) {
             return builder.CreateFreeze(
                 evaluator.number(builder, *compare.getOperand(side), compare.isSigned(), row));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Conditions that divide a row of threads: `i < n` is true for the first threads
- * of a row and false for the others. The loop over the row is split where such a
- * condition changes, and each piece gets code in which it is a constant. There,
- * memory is accessed without masks.
+ * Guards: conditions that divide a row of threads. For example, `i < n` is true
+ * for the first threads of a row and false for the others. We split the loop over
+ * the row where a guard changes, and compile each piece with the guard as a
+ * constant, so that vectorized code accesses memory without masks.
  */
 #pragma once
 
@@ -15,43 +15,43 @@
 
 namespace hmmcc {
 
-/// Values in front of the loop over a row, of the first thread where threads differ.
+/// Values before the loop over a row. Varying ones are those of the row's first thread.
 struct row_values {
     llvm::Value *x = nullptr, *rank = nullptr, *lane = nullptr;
     llvm::Value *y = nullptr, *z = nullptr;
     llvm::Value* length = nullptr;                                  ///< of the row
-    llvm::DenseMap<const llvm::AllocaInst*, llvm::Value*> of_group; ///< those of body.of_group
+    llvm::DenseMap<const llvm::AllocaInst*, llvm::Value*> of_group; ///< for body.of_group
 };
 
 struct row_guard {
     llvm::ICmpInst* compare = nullptr;
-    bool usual = false;       ///< what it is for most threads, to judge by its form
-    bool counts = false;      ///< threads come to it if the others are as usual
-    unsigned thread_side = 0; ///< the operand that differs in a row
+    bool usual = false;       ///< guess: the value for most threads
+    bool counts = false;      ///< reached when the other guards have their usual value
+    unsigned thread_side = 0; ///< the operand that varies along a row
     bool same_in_row = false;
 };
 
-/// Where a guard changes, counted from the first thread of the row.
+/// Where a guard changes. Threads are counted from the first one of the row.
 struct guard_place {
-    llvm::Value *low = nullptr, *high = nullptr; ///< threads from @low to @high have @inside
+    llvm::Value *low = nullptr, *high = nullptr; ///< its value is @inside in [low, high)
     bool inside = false;
-    llvm::Value* same = nullptr; ///< of a guard that is the same in the row: its value
+    llvm::Value* same = nullptr; ///< the value, if it is the same for the whole row
 
-    /// Where it changes behind the thread @done, if that is in front of @next; else @next.
+    /// The first change after thread @done and before @next, or @next if there is none.
     llvm::Value* next_change(llvm::IRBuilder<>& builder, llvm::Value* done,
                              llvm::Value* next) const;
-    /// What the guard is for the thread @done.
+    /// The guard's value for thread @done.
     llvm::Value* value_at(llvm::IRBuilder<>& builder, llvm::Value* done) const;
 };
 
 class row_guards {
   public:
-    /// Finds those of a part of the kernel, which begins with @start.
+    /// Finds the guards of the region @part, which begins at @start.
     row_guards(const kernel_body& body, const block_set& part, llvm::BasicBlock* start);
 
     const block_set& part() const { return part_; }
     const std::vector<row_guard>& all() const { return guards_; }
-    /// Computes where they change.
+    /// Emits code that computes where the guards change.
     std::vector<guard_place> places(llvm::IRBuilder<>& builder, const row_values& row) const;
 
   private:

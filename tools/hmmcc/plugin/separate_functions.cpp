@@ -48,7 +48,7 @@ const llvm::Function* called_function(const llvm::CallBase& call) {
     return llvm::dyn_cast<llvm::Function>(call.getCalledOperand()->stripPointerCasts());
 }
 
-/// Functions of the C library that call no other.
+/// True for functions of the C library and of hmmrt that don't call back into the program.
 bool calls_nothing(llvm::StringRef name) {
     static constexpr const char* names[] = {"printf", "vprintf", "puts",    "putchar", "free",
                                             "memcpy", "memmove", "memset",  "memcmp",  "realloc",
@@ -56,8 +56,8 @@ bool calls_nothing(llvm::StringRef name) {
     return llvm::is_contained(names, name) || starts_with(name, "__hmm_");
 }
 
-/// True if a function that the file does not call itself may run in this call: one behind a
-/// pointer, or one that another library calls back.
+/// True if the call may run a function that this file doesn't call directly: one called through a
+/// pointer, or a callback from another library.
 bool leads_out(const llvm::CallBase& call) {
     if (call.isInlineAsm()) return false;
     const llvm::Function* const called = called_function(call);
@@ -68,7 +68,7 @@ bool leads_out(const llvm::CallBase& call) {
         call.args(), [](const llvm::Use& argument) { return argument->getType()->isPointerTy(); });
 }
 
-/// A function of the runtime about the lane_place.
+/// A function of the runtime that returns a lane_place.
 llvm::FunctionCallee of_place(llvm::Module& module, const char* name,
                               llvm::ArrayRef<llvm::Type*> parameters) {
     llvm::FunctionCallee found = module.getOrInsertFunction(
@@ -80,12 +80,12 @@ llvm::FunctionCallee of_place(llvm::Module& module, const char* name,
     return found;
 }
 
-/// Reads the lane_place of the thread that runs.
+/// Emits code that reads the lane_place of the current lane.
 class place_reader {
   public:
     explicit place_reader(llvm::Instruction& before) : builder_(&before) {
         llvm::FunctionCallee get = of_place(*before.getModule(), "__hmm_place", {});
-        // only the runtime has the pointer that it returns, and keeps it for the thread
+        // the pointer that it returns lives in the runtime, and stays the same for an OS thread
         auto* const function = llvm::cast<llvm::Function>(get.getCallee());
         function->setOnlyReadsMemory();
         function->setOnlyAccessesInaccessibleMemory();
@@ -97,7 +97,7 @@ class place_reader {
     llvm::Value* run() { return pointer(place_, offsetof(lane_place, run)); }
     llvm::Value* of_block(std::size_t offset) { return load(run(), offset, builder_.getInt32Ty()); }
     llvm::Value* shared() { return pointer(run(), offsetof(block_run, shared)); }
-    /// Where the block's dynamic shared memory begins.
+    /// The start of the block's dynamic shared memory.
     llvm::Value* dynamic_shared() {
         llvm::Value* const kernel = pointer(run(), offsetof(block_run, kernel));
         llvm::Value* const bytes =
@@ -118,7 +118,7 @@ class place_reader {
     llvm::Value* place_;
 };
 
-/// What an intrinsic of a thread's place in the launch is.
+/// The value of an intrinsic for threadIdx, blockDim and the like.
 llvm::Value* position(llvm::CallBase& call, intrinsic what) {
     place_reader reader(call);
     const auto at = [&](std::size_t first) {
@@ -153,7 +153,8 @@ void replace_positions(llvm::Function& function) {
     }
 }
 
-/// A function, or a call, that reads what it does not get, whatever the source says.
+/// The function or call will read the lane_place, so drop attributes that promise otherwise, even
+/// if the source has them.
 template <class Code>
 void drop_memory_attributes(Code& code) {
     for (const auto attribute : {llvm::Attribute::ReadNone, llvm::Attribute::ReadOnly})
@@ -178,7 +179,7 @@ separate_functions::separate_functions(llvm::Module& module, const function_set&
         if (llvm::any_of(llvm::instructions(function), uses_shared_variable))
             sharing_.functions.push_back(&function);
     }
-    readers_.by_pointer = true; // also those of other files
+    readers_.by_pointer = true; // by functions of other files, too
     find_callers(readers_, kernels);
     find_callers(sharing_, kernels);
 }
@@ -218,7 +219,8 @@ llvm::Constant* separate_functions::shared_owner() {
     return owner;
 }
 
-/// In the entry of the function. A kernel that has not reserved memory for the variable ends.
+/// Emits the variable's address in the entry of the function. A check there ends kernels that have
+/// not reserved memory for it.
 llvm::Value* separate_functions::shared_place(llvm::GlobalVariable& variable,
                                               llvm::Function& function) {
     place_reader reader(*function.getEntryBlock().getFirstInsertionPt());
@@ -290,7 +292,7 @@ void leave_place(const kernel_body& body, llvm::IRBuilder<>& builder) {
         llvm::StoreInst* const store =
             builder.CreateStore(builder.CreateLoad(number, variable),
                                 address_of_member(builder, body.place, offset, number));
-        // all threads of the lane leave it in the same place
+        // all threads of the lane share the lane_place
         store->setMetadata(of_other_threads, llvm::MDNode::get(builder.getContext(), {}));
     };
     for (unsigned i = 0; i < 3; i++)

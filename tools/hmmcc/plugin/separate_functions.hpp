@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Functions that cannot be a part of the kernels that call them: they call themselves, are called
- * through a pointer, or must not be inlined.
+ * Functions that we cannot inline into the kernels that call them, because they are recursive,
+ * called through a pointer, or marked as noinline.
  *
- * A lane has a lane_place. There a thread of a kernel leaves its threadIdx before it calls such a
- * function, which reads it there. Their __shared__ variables have the same place in all kernels of
- * the file.
+ * Each lane of the runtime has a lane_place. A kernel's thread stores its threadIdx there before it
+ * calls such a function, which loads it from there. Their __shared__ variables have the same offset
+ * in all kernels of the file.
  */
 #pragma once
 
@@ -18,31 +18,30 @@ namespace hmmcc {
 
 class separate_functions {
   public:
-    /// Finds them. Kernels are no separate functions.
     separate_functions(llvm::Module& module, const function_set& kernels);
 
-    /// Makes them read the lane_place. False: an error was reported.
+    /// Makes them read the lane_place. Returns false after reporting an error.
     bool open();
 
-    /// True if a separate function that reads the lane_place may run in this call.
+    /// True if this call may run a separate function that reads the lane_place.
     bool may_run_in(const llvm::CallBase& call) const;
 
-    /// True if one with __shared__ variables may run in it.
+    /// True if this call may run a separate function with __shared__ variables.
     bool may_share_in(const llvm::CallBase& call) const;
 
-    /// Bytes of their __shared__ variables, from the start of the block's memory.
+    /// Size of their __shared__ variables, which begin at offset 0 of the block's memory.
     std::uint64_t shared_bytes() const { return shared_bytes_; }
-    /// Marks the kernels that reserve these bytes. Kernels of other files have another mark, or
-    /// none.
+    /// Identifies kernels that reserve these bytes. Kernels of other files have another mark, or no
+    /// mark.
     llvm::Constant* shared_owner();
-    /// The place of a variable; NULL if no separate function uses it.
+    /// The offset of a variable; NULL if no separate function uses it.
     const std::uint64_t* shared_offset(const llvm::GlobalVariable& variable) const;
 
   private:
-    /// Functions of one kind, and what may run them.
+    /// Functions of one kind, and functions that may call them.
     struct reached {
         llvm::SmallVector<llvm::Function*, 16> functions;
-        function_set reaching; ///< these, and functions that may call them
+        function_set reaching; ///< with all direct and indirect callers
         bool by_pointer = false;
     };
     void find_callers(reached& of, const function_set& kernels);
@@ -51,15 +50,15 @@ class separate_functions {
 
     llvm::Module& module_;
     reached readers_; ///< functions that read the lane_place
-    reached sharing_; ///< those of them that have __shared__ variables
+    reached sharing_; ///< the readers that use __shared__ variables
     llvm::DenseMap<const llvm::GlobalVariable*, std::uint64_t> shared_;
     std::uint64_t shared_bytes_ = 0;
 };
 
-/// The thread leaves its threadIdx in the lane_place.
+/// Emits code that stores the thread's threadIdx and number in the lane_place.
 void leave_place(const kernel_body& body, llvm::IRBuilder<>& builder);
-/// Begins with the lane_place, if separate functions or messages about failures need it, and makes
-/// threads leave theirs in front of calls.
+/// Emits code that gets the lane_place if separate functions or failure messages need it, and makes
+/// threads update it before calls.
 void enter_place(kernel_body& body, const separate_functions& separate);
 
 } // namespace hmmcc

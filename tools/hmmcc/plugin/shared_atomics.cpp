@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Atomic operations on memory of the block. One lane runs all threads of a block,
- * one after the other, so that these are ordinary operations. They stay in the
- * order of the threads: their accesses depend on those of other threads.
+ * Atomic operations on __shared__ variables. A single lane of the runtime runs all
+ * threads of a block, one after the other, so ordinary operations suffice. We mark
+ * them as depending on other threads, so that LLVM keeps them in the threads' order.
  */
 #include "kernel.hpp"
 #include "names.hpp"
@@ -17,7 +17,7 @@ void mark(llvm::Instruction* access) {
     access->setMetadata(of_other_threads, llvm::MDNode::get(access->getContext(), {}));
 }
 
-/// What an operation stores; NULL for an operation that programs in CUDA do not make.
+/// The value that an operation stores; NULL for operations that CUDA programs don't produce.
 llvm::Value* changed(llvm::IRBuilder<>& builder, llvm::AtomicRMWInst& operation, llvm::Value* old) {
     llvm::Value* const by = operation.getValOperand();
     switch (operation.getOperation()) {

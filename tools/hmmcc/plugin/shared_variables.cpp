@@ -12,15 +12,15 @@ namespace {
 llvm::Instruction* place_before(llvm::Instruction& user, const llvm::Value& used) {
     auto* const phi = llvm::dyn_cast<llvm::PHINode>(&user);
     if (phi == nullptr) return &user;
-    // a constant of a PHI: one place that comes before each of its blocks
+    // an operand of a PHI: use the entry, which dominates all incoming blocks
     for (unsigned i = 0; i < phi->getNumIncomingValues(); i++)
         if (phi->getIncomingValue(i) == &used)
             return phi->getFunction()->getEntryBlock().getTerminator();
     return &user;
 }
 
-/// Expands one expression that an instruction uses and that contains @constant; false if there is
-/// none.
+/// Expands one constant expression that contains @constant and is used by an instruction. Returns
+/// false if there is none.
 bool expand_once(llvm::Constant& constant) {
     for (llvm::User* const user : constant.users()) {
         auto* const expression = llvm::dyn_cast<llvm::ConstantExpr>(user);

@@ -44,7 +44,7 @@ std::vector<source_kernel> find_kernels(llvm::Module& module) {
     if (list == nullptr) return found;
     const auto* const entries = llvm::dyn_cast<llvm::ConstantArray>(list->getInitializer());
     if (entries == nullptr) return found;
-    llvm::SmallPtrSet<const llvm::Function*, 8> seen; // a prototype has given it to the definition
+    llvm::SmallPtrSet<const llvm::Function*, 8> seen; // a prototype has the same annotation
     for (const llvm::Use& entry : entries->operands()) {
         const auto* const row = llvm::cast<llvm::ConstantStruct>(entry);
         auto* const function =

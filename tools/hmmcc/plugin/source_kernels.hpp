@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The kernels of a module, from the annotations that the front end gave them.
+// Finds the kernels of a module by the annotations of our front-end plugin.
 #pragma once
 
 #include "kernel.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Arrays in the memory of a block, with an element for each thread.
+// Context arrays: arrays in the block's memory with an element for each thread.
 #pragma once
 
 #include "kernel.hpp"
@@ -10,9 +10,9 @@ class thread_arrays {
   public:
     explicit thread_arrays(kernel_body& body) : body_(body) {}
 
-    /// Memory for an element of @bytes for each thread.
+    /// Allocates an array with an element of @bytes for each thread.
     llvm::Value* take(llvm::IRBuilder<>& entry, std::uint64_t bytes);
-    /// Replaces variables of threads by the elements of arrays.
+    /// Replaces body.of_thread by elements of context arrays.
     void replace_variables(llvm::IRBuilder<>& entry);
 
   private:
@@ -21,7 +21,7 @@ class thread_arrays {
                                    llvm::Value* array, std::uint64_t bytes);
 
     kernel_body& body_;
-    llvm::Value* free_ = nullptr; ///< the rest of the memory; NULL: none is taken
+    llvm::Value* free_ = nullptr; ///< next free byte; NULL: nothing is allocated yet
 };
 
 } // namespace hmmcc

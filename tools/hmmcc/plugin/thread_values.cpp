@@ -6,7 +6,7 @@
 namespace hmmcc {
 namespace {
 
-constexpr int deepest_thread_value = 12; ///< of what computes a value
+constexpr int deepest_thread_value = 12; ///< depth of an expression
 
 using value_set = llvm::DenseSet<const llvm::Value*>;
 

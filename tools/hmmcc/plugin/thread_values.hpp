@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT
-// How values follow from the thread's number, before the kernel is cut.
+// How values depend on the thread's number, before the kernel is split.
 #pragma once
 
 #include "kernel.hpp"
 
 namespace hmmcc {
 
-/// How a value differs between neighbours in a row of threads.
+/// How a value changes along a row of threads.
 enum class along_row {
-    same,      ///< it does not
-    next,      ///< that of the next thread is larger by one
-    scattered, ///< in another way
+    same,      ///< the same for the whole row
+    next,      ///< larger by one for the next thread
+    scattered, ///< in any other way
 };
 
-/// True if the value is computed from the thread's number.
+/// True if the value depends on threadIdx or the thread's number.
 bool follows_thread(const kernel_body& body, const llvm::Value& value);
-/// True if the value is computed from values of the launch.
+/// True if the value depends on nothing but values that are fixed for the launch or block.
 bool is_of_launch(const kernel_body& body, const llvm::Value& value);
-/// Of whole numbers and addresses; for addresses, of the elements that they are of. @common: values
-/// that are the same for all threads.
+/// For integers and addresses. An address counts in elements of its type. @common: values that are
+/// known to be uniform.
 along_row value_along_row(const kernel_body& body, const llvm::Value& value,
                           const llvm::DenseSet<const llvm::Value*>& common);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- *      for (i = start; i < n; i += step)                the start follows from threadIdx.x
+ * Makes all threads leave a loop in the same iteration, so that it runs in lockstep.
+ *
+ *      for (i = start; i < n; i += step)                start depends on threadIdx.x
  *
  * becomes
  *
@@ -16,10 +18,10 @@
 namespace hmmcc {
 namespace {
 
-constexpr int deepest_start = 10;     ///< of what computes a value
-constexpr std::uint64_t far_step = 8; ///< neighbours are nearer than a thread's next element
+constexpr int deepest_start = 10;     ///< depth of an expression
+constexpr std::uint64_t far_step = 8; ///< smaller constant steps are no turns
 
-/// True if the value is above 0, and stays so.
+/// True if the value is known to be positive as a signed number.
 bool is_positive(const kernel_body& body, const llvm::Value& value, int steps = deepest_start) {
     if (const auto* const number = llvm::dyn_cast<llvm::ConstantInt>(&value))
         return number->getValue().isStrictlyPositive();
@@ -29,13 +31,13 @@ bool is_positive(const kernel_body& body, const llvm::Value& value, int steps = 
     if (instruction == nullptr || steps == 0) return false;
     if (llvm::isa<llvm::ZExtInst, llvm::SExtInst>(instruction))
         return is_positive(body, *instruction->getOperand(0), steps - 1);
-    // That of a block and a grid does not wrap, as the launch checks.
+    // blockDim * gridDim doesn't wrap, as the launch ensures.
     return instruction->getOpcode() == llvm::Instruction::Mul && instruction->hasNoSignedWrap() &&
            is_positive(body, *instruction->getOperand(0), steps - 1) &&
            is_positive(body, *instruction->getOperand(1), steps - 1);
 }
 
-/// True if the sum does not wrap, as a number with or without a sign.
+/// True if the sum doesn't wrap, as a signed or unsigned number.
 bool does_not_wrap(const llvm::Instruction& sum, bool is_signed, unsigned thread_side) {
     if (is_signed ? sum.hasNoSignedWrap() : sum.hasNoUnsignedWrap()) return true;
     const auto* const number = llvm::dyn_cast<llvm::ConstantInt>(sum.getOperand(1 - thread_side));
@@ -43,7 +45,7 @@ bool does_not_wrap(const llvm::Instruction& sum, bool is_signed, unsigned thread
     return number->getValue().abs().ult(1U << 30) && (is_signed || !number->isNegative());
 }
 
-/// True if the value is that of thread 0 plus threadIdx.x, and no sum wraps.
+/// True if the value is thread 0's value plus threadIdx.x, and no sum wraps.
 bool starts_at_thread(const kernel_body& body, const llvm::Value& value, bool is_signed,
                       int steps = deepest_start) {
     const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
@@ -52,7 +54,7 @@ bool starts_at_thread(const kernel_body& body, const llvm::Value& value, bool is
         return load->getPointerOperand() == body.thread_index[0];
     if (llvm::isa<llvm::ZExtInst>(instruction))
         return starts_at_thread(body, *instruction->getOperand(0), false, steps - 1);
-    // Compared without a sign, the threads that begin below 0 would be apart from the others.
+    // In an unsigned comparison, threads that start below 0 would be far from the others.
     if (llvm::isa<llvm::SExtInst>(instruction))
         return starts_at_thread(body, *instruction->getOperand(0), true, steps - 1) &&
                (is_signed || starts_at_thread(body, *instruction->getOperand(0), false, steps - 1));
@@ -65,7 +67,7 @@ bool starts_at_thread(const kernel_body& body, const llvm::Value& value, bool is
     return false;
 }
 
-/// The value, for threadIdx.x = 0.
+/// Emits the value for threadIdx.x = 0.
 llvm::Value* of_thread_0(const kernel_body& body, llvm::IRBuilder<>& builder, llvm::Value& value) {
     auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
     if (instruction == nullptr || instruction->getParent() == body.entry) return &value;
@@ -77,7 +79,7 @@ llvm::Value* of_thread_0(const kernel_body& body, llvm::IRBuilder<>& builder, ll
     return again;
 }
 
-/// Computes a value of the launch, which a round of the loop may have computed.
+/// Recomputes a value that only depends on the launch, and that may be computed in the loop.
 llvm::Value* compute_of_launch(const kernel_body& body, llvm::IRBuilder<>& builder,
                                llvm::Value& value) {
     auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
@@ -89,10 +91,10 @@ llvm::Value* compute_of_launch(const kernel_body& body, llvm::IRBuilder<>& build
     return again;
 }
 
-/// The parts of a loop that takes turns.
+/// The pieces of a loop in which threads take turns.
 struct turn_loop {
     llvm::BasicBlock *before = nullptr, *header = nullptr, *latch = nullptr;
-    llvm::PHINode* element = nullptr; ///< the variable
+    llvm::PHINode* element = nullptr; ///< the loop variable
     llvm::Value* start = nullptr;
     llvm::Value* step = nullptr;
 };
@@ -120,7 +122,7 @@ bool find_turns(const kernel_body& body, const llvm::Loop& loop, turn_loop& foun
     return false;
 }
 
-/// The condition at the beginning of a round, if it is the only way out: `element < n`.
+/// The condition `element < n` at the beginning of an iteration, if it is the only exit.
 llvm::ICmpInst* only_condition(const kernel_body& body, const llvm::Loop& loop,
                                const turn_loop& turns) {
     if (loop.getExitingBlock() != turns.header) return nullptr;
@@ -135,7 +137,6 @@ llvm::ICmpInst* only_condition(const kernel_body& body, const llvm::Loop& loop,
     const bool below = predicate == llvm::CmpInst::ICMP_SLT ||
                        predicate == llvm::CmpInst::ICMP_ULT ||
                        predicate == llvm::CmpInst::ICMP_SLE || predicate == llvm::CmpInst::ICMP_ULE;
-    // Nothing else is in the header.
     const bool alone = turns.header->getFirstNonPHIOrDbg() == compare &&
                        compare->getNextNonDebugInstruction() == branch;
     return below && alone ? compare : nullptr;
@@ -147,7 +148,7 @@ bool is_used_behind(const llvm::Loop& loop, const llvm::Value& value) {
     });
 }
 
-/// What a round changes stays as it is for threads that come from @own to the @end of the round.
+/// Keeps the loop variables of threads that skip the iteration, going from @own directly to @end.
 void keep_what_changes(const turn_loop& turns, const llvm::PHINode* common, llvm::BasicBlock* own,
                        llvm::BasicBlock* end) {
     llvm::IRBuilder<> builder(&end->front());
@@ -181,7 +182,7 @@ void end_together(kernel_body& body, const llvm::Loop& loop) {
     llvm::PHINode& element = *turns.element;
     llvm::LLVMContext& context = element.getContext();
     llvm::IRBuilder<> before(turns.before->getTerminator());
-    // It counts with 64 bits: thread 0 may have no element where numbers end.
+    // Use 64 bits: thread 0's next number may exceed the type of the element.
     const bool is_signed = compare->isSigned();
     llvm::Type* const wide = before.getInt64Ty();
     llvm::Value* const first =
@@ -199,7 +200,7 @@ void end_together(kernel_body& body, const llvm::Loop& loop) {
     llvm::BasicBlock* const end =
         turns.latch->splitBasicBlock(turns.latch->getTerminator(), "round.end");
 
-    // The element of this thread, and whether it has one.
+    // This thread's element, and a check whether it exists.
     llvm::IRBuilder<> builder(own);
     llvm::Value* const thread =
         builder.CreateLoad(builder.getInt32Ty(), body.thread_index[0], "thread");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Loops in which threads take elements in turn.
+// Grid-stride and block-stride loops, in which threads take elements in turn.
 #pragma once
 
 #include "kernel.hpp"
@@ -8,12 +8,11 @@
 
 namespace hmmcc {
 
-/// True if a variable of the loop starts at the thread's own element and grows by what is the same
-/// for all.
+/// True if the loop has a variable that starts at the thread's own element and a uniform step.
 bool takes_turns(const kernel_body& body, const llvm::Loop& loop);
 
-/// Changes a loop that takes turns so that all threads leave it in the same round, if it can:
-/// threads that have no more elements go through the last rounds without doing anything.
+/// Changes such a loop, if possible, so that all threads leave it in the same iteration: threads
+/// without more elements run the last iterations without effect.
 void end_together(kernel_body& body, const llvm::Loop& loop);
 
 } // namespace hmmcc

@@ -10,7 +10,7 @@
 namespace hmmcc {
 namespace {
 
-/// The blocks from which a cut can be reached, and where their paths meet again.
+/// The basic blocks from which a synchronization point can be reached, and where paths reconverge.
 class graph_to_cuts {
   public:
     explicit graph_to_cuts(const kernel_body& body) {
@@ -29,7 +29,7 @@ class graph_to_cuts {
     const block_set& blocks() const { return blocks_; }
     bool has(llvm::BasicBlock* block) const { return blocks_.contains(block); }
 
-    /// The first block that all paths from @block come to; NULL if there is none.
+    /// The immediate postdominator of @block in this graph; NULL if there is none.
     llvm::BasicBlock* meeting_place(llvm::BasicBlock* block) const {
         const llvm::BitVector& after = after_[number(block)];
         llvm::BasicBlock* nearest = nullptr;
@@ -48,7 +48,7 @@ class graph_to_cuts {
     bool stays(llvm::BasicBlock* block) const {
         return llvm::any_of(llvm::successors(block), [&](auto* next) { return has(next); });
     }
-    /// The blocks from which paths come to an exit.
+    /// The basic blocks that can reach an exit.
     block_set blocks_with_exit() const {
         block_set found;
         llvm::SmallVector<llvm::BasicBlock*, 32> open(exits_.begin(), exits_.end());
@@ -59,8 +59,9 @@ class graph_to_cuts {
         }
         return found;
     }
-    /// Paths end at the last cuts. A loop with a cut has no such end: there they end where threads
-    /// leave it, and at a cut if none does.
+    /// Exits are basic blocks without a successor in the graph. A loop with a synchronization point
+    /// may have no path to one. Then its exits are where threads leave the graph from it, or one of
+    /// its synchronization points if they never do.
     void find_exits() {
         for (llvm::BasicBlock* const block : blocks_)
             if (!stays(block)) exits_.insert(block);
@@ -78,7 +79,7 @@ class graph_to_cuts {
         }
     }
 
-    /// after_[b]: the blocks that each path from b comes to, b included
+    /// after_[b]: the postdominators of b, b included
     void find_meeting_places() {
         for (unsigned i = 0; i < blocks_.size(); i++)
             numbers_[blocks_[i]] = i;
@@ -125,7 +126,7 @@ class search {
     }
 
   private:
-    /// True if this found something.
+    /// Returns true if this marks the instruction as varying.
     bool visit(llvm::BasicBlock& block, llvm::Instruction& instruction) {
         if (result_.differs(instruction)) return false;
         if (!apart_.contains(&block) && !is_different(instruction)) return false;
@@ -139,7 +140,7 @@ class search {
         if (const auto* const load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) {
             const llvm::Value* const place = load->getPointerOperand();
             if (load->isAtomic() || load->isVolatile()) return true;
-            // In front of its branch a load races with threads that do not take the branch.
+            // A load hoisted above its branch races with threads that don't take the branch.
             if (!llvm::isa<llvm::AllocaInst>(place) && load->getMetadata(source_load) == nullptr)
                 return true;
             return body_.is_loop_variable(place) || is_variable_of_thread(place) ||
@@ -153,13 +154,13 @@ class search {
         return false;
     }
 
-    /// Allocas are in the entry, which this does not visit.
+    /// Allocas are in the entry, which we don't visit.
     bool is_variable_of_thread(const llvm::Value* value) const {
         const auto* const variable = llvm::dyn_cast<llvm::AllocaInst>(value);
         return variable != nullptr && llvm::is_contained(body_.of_thread, variable);
     }
 
-    /// Threads take different ways from here until these meet.
+    /// Threads diverge here: marks the basic blocks up to the reconvergence point.
     void follow(llvm::BasicBlock& block) {
         llvm::SmallVector<llvm::BasicBlock*, 16> open;
         for (llvm::BasicBlock* const next : llvm::successors(&block)) {
@@ -170,7 +171,7 @@ class search {
         }
         if (llvm::succ_size(&block) < 2 || open.size() < 2) return;
         llvm::BasicBlock* const meeting = graph_.meeting_place(&block);
-        block_set seen; // another branch may have put a part of the way into apart_
+        block_set seen; // not apart_, which may have some of these blocks from another branch
         while (!open.empty()) {
             llvm::BasicBlock* const next = open.pop_back_val();
             if (next == meeting || !seen.insert(next)) continue;
@@ -183,7 +184,7 @@ class search {
             if (depends_on_way(phi, block, seen)) result_.differing.insert(&phi);
     }
 
-    /// True if the ways from @block, through @between, give the PHI several values.
+    /// True if paths from @block through @between bring different values to the PHI.
     static bool depends_on_way(const llvm::PHINode& phi, llvm::BasicBlock& block,
                                const block_set& between) {
         const llvm::Value* given = nullptr;
@@ -198,7 +199,7 @@ class search {
 
     const kernel_body& body_;
     graph_to_cuts graph_;
-    block_set apart_; ///< blocks that not all threads run together
+    block_set apart_; ///< divergent basic blocks
     uniformity result_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which values and branches are the same for all threads of a group.
+// Finds values and branches that are uniform, that is, the same for all threads of a group.
 #pragma once
 
 #include "kernel.hpp"
@@ -10,16 +10,16 @@ namespace hmmcc {
 
 struct uniformity {
     llvm::DenseSet<const llvm::Value*> differing;
-    /// Threads can be at different cuts.
+    /// Threads of a group can be at different synchronization points.
     bool cuts_differ = false;
-    /// Threads can end where others come to a cut.
+    /// Some threads of a group can end while others reach a synchronization point.
     bool ends_differ = false;
 
     bool differs(const llvm::Value& value) const { return differing.contains(&value); }
 };
 
-/// Of a kernel with cuts. It looks at those blocks only from which threads come to a cut: what
-/// lives across a cut is computed there.
+/// For a kernel with synchronization points. It only looks at basic blocks from which a thread can
+/// reach one, because values that live across one are computed there.
 uniformity find_uniformity(const kernel_body& body);
 
 } // namespace hmmcc
