@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Makes the manual page hmmcc(1) of what `hmmcc --help` prints: a line with the usage, a paragraph, and options, which have
-# two spaces in front of them and two or more behind.
+# Makes the manual page hmmcc(1) from the output of `hmmcc --help`: a usage line, a paragraph, and options, which are
+# indented by two spaces and separated from their text by two or more.
 
 function escaped(text) {
 	gsub(/\\/, "\\e", text)

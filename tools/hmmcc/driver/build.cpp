@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A CUDA file is compiled twice, for the host and for the device, which are the
- * same processor. The two object files become one, in which the symbols of the
- * device half are local.
+ * We compile a CUDA file twice, for the host and for the device, although both are
+ * the same processor. Then we merge the two object files, and make the symbols of
+ * the device half local.
  */
 #include "build.hpp"
 
@@ -22,8 +22,8 @@ namespace {
 
 constexpr const char* default_architecture = "x86-64-v3";
 
-/// Without a version of CUDA, clang makes launches that are those of before 9.2. All versions of
-/// clang know this one.
+/// Without a CUDA version, clang emits launches in the style of CUDA before 9.2. All supported
+/// versions of clang know this version.
 constexpr const char* cuda_version = "11.0";
 
 language language_of(const input_file& input) {
@@ -48,7 +48,7 @@ class builder {
     int run() {
         take_toolkits();
         if (!has_files()) return 1;
-        words objects; // in the order of the files
+        words objects; // in the order of wanted_.inputs
         for (const input_file& input : wanted_.inputs) {
             const language kind = language_of(input);
             std::string object = input.path;
@@ -65,7 +65,7 @@ class builder {
     }
 
   private:
-    /// Before anything is compiled: the sources, and folders for what is written.
+    /// Checks the sources and the folders of outputs, before we compile anything.
     bool has_files() const {
         bool found = true;
         const auto want = [&found](bool good, const std::string& path, const char* what) {
@@ -103,15 +103,15 @@ class builder {
 
     // ---- toolkits ----------------------------------------------------------
 
-    /// The folder has headers of CUDA or HIP. Ours come before them.
+    /// True if the folder has headers of CUDA or HIP. Ours must come before these.
     static bool is_toolkit(const std::filesystem::path& folder) {
         std::error_code ignored;
         return std::filesystem::exists(folder / "cuda_runtime_api.h", ignored) ||
                std::filesystem::exists(folder / "hip/hip_runtime_api.h", ignored);
     }
-    /// The folder is none: clang does not look for one elsewhere.
+    /// Names a folder that isn't a CUDA toolkit, so that clang doesn't search for an installed one.
     std::string without_toolkit() const { return "--cuda-path=" + paths_.cuda_headers; }
-    /// clang takes the folders of CPATH as those of -I.
+    /// Moves toolkits from CPATH to toolkits_, because clang treats CPATH like -I.
     void take_toolkits() {
         const char* const value = std::getenv("CPATH");
         if (value == nullptr) return;
@@ -127,7 +127,7 @@ class builder {
         if (toolkits_.empty()) return;
         others.empty() ? unsetenv("CPATH") : setenv("CPATH", others.c_str(), 1);
     }
-    /// The options for the compiler, with folders of toolkits behind those that come before.
+    /// Turns -I options for toolkits into -isystem, so that our headers come first.
     words with_toolkits_behind(const words& compile) const {
         words result;
         for (std::size_t i = 0; i < compile.size(); i++) {
@@ -155,7 +155,7 @@ class builder {
         return wanted_.dry_run ? 0 : wait_for(start(command));
     }
 
-    /// clang for C++ files, and what both halves of a CUDA file have in common.
+    /// The command for C and C++ files, and the common start for both halves of a CUDA file.
     words compiler() const {
         words command = {paths_.clang, "-isystem", paths_.cuda_headers};
         append(command, with_toolkits_behind(wanted_.compile));
@@ -196,7 +196,7 @@ class builder {
         return command;
     }
 
-    /// The device half says which processor it is for.
+    /// Writes the file that clang embeds as the device binary: the name of the architecture.
     std::string write_binary() const {
         std::string file = folder_.file("processor");
         std::ofstream(file) << architecture() << '\0';
@@ -221,16 +221,16 @@ class builder {
                          wanted_.contract ? "-ffp-contract=fast" : "-ffp-contract=off",
                          wanted_.debug || wanted_.debug_device ? "-g" : "-gline-tables-only"});
         if (wanted_.fast_math) command.push_back("-ffast-math");
-        // As with nvcc, what instruments code is for the host.
+        // As with nvcc, only instrument host code.
         append(command, {"-fno-sanitize=all", "-fno-profile-arcs", "-fno-test-coverage",
                          "-fno-profile-instr-generate", "-fno-coverage-mapping"});
-        // Headers say where not to contract, for __fadd_rn() and its like. Clang's driver does not
-        // know the value.
+        // Headers forbid contraction with a pragma, in __fadd_rn() and the like. Clang's driver
+        // doesn't accept this value, so pass it to cc1.
         if (wanted_.contract) append(command, {"-Xclang", "-ffp-contract=fast-honor-pragmas"});
-        // It would take threads that are independent for accesses of one thread that are, too.
+        // It would conclude from independent threads that a thread's own accesses are independent.
         append(command, {"-mllvm", "-enable-interleaved-mem-accesses=false"});
-        // The passes make a loop for each condition themselves, and rows of threads are short:
-        // these take half of the time, and their code is not faster.
+        // Our passes make a loop for each condition themselves, and rows of threads are short.
+        // These LLVM passes would take half of the compile time and produce no faster code.
         append(command, {"-mllvm", "-unswitch-threshold=0", "-mllvm", "-disable-lsr", "-mllvm",
                          "-enable-epilogue-vectorization=false"});
         command.push_back(input.path);
@@ -257,7 +257,7 @@ class builder {
         return write_dependencies(input, object);
     }
 
-    /// Runs both at a time. Errors that both have are printed once.
+    /// Compiles both halves in parallel. If the host half fails, only prints its errors.
     int run_halves(const words& host, const words& device) const {
         show(host);
         show(device);
@@ -280,7 +280,7 @@ class builder {
         return run_command(command);
     }
 
-    /// clang writes a temporary file.
+    /// Has clang write dependencies to a temporary file.
     words dependency_options(const input_file& input, const std::string& object) const {
         if (!wanted_.writes_dependencies()) return {};
         words result = wanted_.dependencies;
@@ -288,13 +288,13 @@ class builder {
         if (!wanted_.dependency_target) append(result, {"-MT", dependency_place(input, object)});
         return result;
     }
-    /// The file that -MD writes about: the output, or what a compilation alone would make.
+    /// The target in the dependency file: the output, or the object file that -c would write.
     std::string dependency_place(const input_file& input, const std::string& object) const {
         if (wanted_.last == stage::object) return object;
         if (!wanted_.output.empty()) return wanted_.output;
         return std::filesystem::path(input.path).stem().string() + ".o";
     }
-    /// Sources of one program add to its file.
+    /// Writes the dependency file. Several sources may append to the same file.
     int write_dependencies(const input_file& input, const std::string& object) {
         if (!wanted_.writes_dependencies() || wanted_.dry_run) return 0;
         const std::string name = !wanted_.dependency_file.empty()
@@ -327,15 +327,15 @@ class builder {
     }
 
     int link(const words& objects) const {
-        // The options of the compiler are for the link, too: -fopenmp, -static, -fsanitize=.
+        // The link needs compiler options, too: -fopenmp, -static, -fsanitize=.
         words command = {paths_.clang, "-Qunused-arguments", without_toolkit()};
         append(command, wanted_.compile);
         std::size_t next = 0;
         for (const link_word& word : wanted_.link)
             command.push_back(word.is_input ? objects[next++] : word.text);
         append(command, runtime());
-        // Lanes run code of the library, and the runtime knows its kernels: dlclose() must not
-        // unmap it.
+        // Lanes may run the library's code, and the runtime has pointers to its kernels: dlclose()
+        // must not unmap it.
         if (makes_library()) command.push_back("-Wl,-z,nodelete");
         append(command, {"-lpthread", "-ldl", "-lm", "-o",
                          wanted_.output.empty() ? "a.out" : wanted_.output});
@@ -347,8 +347,8 @@ class builder {
             return !word.is_input && !word.of_linker_only && word.text == "-shared";
         });
     }
-    /// hmmrt's libraries, of which a process has one copy: libraries share it, and where a program
-    /// has its own, those that it loads use that.
+    /// hmmrt's libraries. A process must only have one copy: libraries link to the shared one, and
+    /// if the program has a copy, it exports the symbols so that its libraries use that.
     words runtime() const {
         runtime_kind kind = wanted_.runtime;
         if (kind == runtime_kind::by_output)
@@ -373,8 +373,8 @@ class builder {
     const options& wanted_;
     const tool_paths& paths_;
     temporary_folder folder_;
-    words toolkits_; ///< options with the folders of toolkits that CPATH names
-    std::set<std::string> dependency_files_; ///< those written
+    words toolkits_;                         ///< options for the toolkits in CPATH
+    std::set<std::string> dependency_files_; ///< written so far
 };
 
 } // namespace

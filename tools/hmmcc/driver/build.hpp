@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What hmmcc does with the files of its command line.
+// Compiles and links the files of hmmcc's command line.
 #pragma once
 
 #include "options.hpp"

@@ -7,23 +7,23 @@
 
 namespace hmmcc {
 
-/// The short name of an option, which nvcc has a long name for; otherwise the name itself.
+/// The short form of one of nvcc's long option names; otherwise the name itself.
 std::string short_name(const std::string& name);
 
-/// What hmmcc takes and does not need.
+/// Options that hmmcc accepts and ignores.
 enum class ignored { no, flag, with_value };
 ignored is_ignored(const std::string& name);
 
-/// Why hmmcc refuses this option, which may have a value behind '='; empty: it does not.
+/// Why hmmcc rejects this option, which may include '=' and a value; empty if it doesn't.
 std::string_view refusal_of(const std::string& option);
 
-/// For clang and with a value in the next argument.
+/// True for an option for clang with a value in the next argument.
 bool is_compiler_option_with_value(const std::string& name);
 bool is_linker_option_with_value(const std::string& name);
-/// An option of the linker alone, which has its value with it or none.
+/// True for an option that only the linker gets, without a value in the next argument.
 bool is_linker_option(const std::string& option);
 
-/// The library -lNAME is a part of hmmrt's.
+/// True if hmmrt's libraries replace -lNAME.
 bool is_own_library(const std::string& name);
 bool is_missing_library(const std::string& name);
 

@@ -17,8 +17,7 @@
 namespace hmmcc {
 namespace {
 
-/// Spaces separate options, and commas where @separators has them. Quotes and backslashes protect
-/// them.
+/// Splits the text at @separators, except where they are quoted or follow a backslash.
 words split_options(const std::string& text, std::string_view separators) {
     words parts;
     std::string part;
@@ -119,7 +118,7 @@ class parser {
         return kind != ignored::no;
     }
 
-    /// Options with a value behind '=' or in the next argument.
+    /// Options with a value after '=' or in the next argument.
     bool take_with_value(const std::string& name) {
         static const std::map<std::string_view, valued> options = {
             {"-o", &parser::set_output},
@@ -151,7 +150,7 @@ class parser {
         return true;
     }
 
-    /// Options that are a letter with a value behind it.
+    /// Options of one letter, followed by the value in the same argument.
     bool take_with_letter(const std::string& option) {
         static const std::map<char, valued> letters = {{'o', &parser::set_output},
                                                        {'O', &parser::set_optimization},
@@ -160,7 +159,7 @@ class parser {
                                                        {'x', &parser::set_language}};
         if (option.size() < 3) return false;
         const std::string rest = option.substr(2);
-        if (option[1] == 't' && is_number(rest)) return true; // threads
+        if (option[1] == 't' && is_number(rest)) return true; // nvcc's --threads: ignored
         const auto found = letters.find(option[1]);
         if (found == letters.end()) return false;
         (this->*found->second)(option.substr(0, 2), rest);
@@ -178,7 +177,7 @@ class parser {
         return true;
     }
 
-    /// -M and -MM print; -MD and -MMD write beside the object file.
+    /// -M and -MM print dependencies; -MD and -MMD write them next to the object file.
     bool take_dependencies(const std::string& name) {
         if (name == "-M" || name == "-MM") {
             result_.last = stage::dependencies;
@@ -218,7 +217,7 @@ class parser {
         language_ = language_named(name);
     }
 
-    /// The headers for device code need C++17.
+    /// The headers for device code need C++17, so ignore older standards.
     void set_standard(const std::string&, const std::string& name) {
         for (const char* const old : {"98", "03", "0x", "11", "1y", "14"})
             if (name == std::string("c++") + old || name == std::string("gnu++") + old) return;
@@ -304,7 +303,7 @@ class parser {
         if (at_ + 1 >= arguments_.size()) throw usage_error(option + " needs a value");
         return arguments_[++at_];
     }
-    /// That of -O: a number in the next argument, or 1.
+    /// The value of -O without one in the same argument: a number in the next argument, else 1.
     std::string level() {
         if (joined_) return *joined_;
         const bool next = at_ + 1 < arguments_.size() && is_number(arguments_[at_ + 1]);
@@ -314,7 +313,7 @@ class parser {
         to.insert(to.end(), from.begin(), from.end());
     }
 
-    static constexpr int most_files = 1000; // one may name itself
+    static constexpr int most_files = 1000; // a file may include itself
 
     words arguments_;
     std::size_t at_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The command line of hmmcc, which follows nvcc's.
+// hmmcc's command line, which is compatible with nvcc's.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace hmmcc {
 
 using words = std::vector<std::string>;
 
-/// What is wrong with the command line.
+/// An error in the command line.
 struct usage_error : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -23,14 +23,14 @@ struct input_file {
     language kind = language::by_name; ///< -x
 };
 
-/// A file or an option of the link.
+/// An option or file for the link.
 struct link_word {
     std::string text;
-    bool is_input = false;       ///< the next of the input files
-    bool of_linker_only = false; ///< -Xlinker: clang does not see it
+    bool is_input = false;       ///< stands for the next input file
+    bool of_linker_only = false; ///< from -Xlinker: not interpreted by clang
 };
 
-/// Which libraries of hmmrt the link gets.
+/// Which of hmmrt's libraries to link.
 enum class runtime_kind { by_output, none, fixed, shared };
 
 enum class stage { link, object, preprocess, dependencies };
@@ -44,7 +44,7 @@ struct options {
     runtime_kind runtime = runtime_kind::by_output; ///< -cudart
     std::string standard = "-std=c++17";
     bool fast_math = false;
-    bool contract = true;      ///< a * b + c in one step
+    bool contract = true;      ///< fuse a * b + c
     bool debug_device = false; ///< -G
     bool debug = false;        ///< -g
     bool verbose = false;
@@ -52,10 +52,10 @@ struct options {
     bool help = false;
     bool version = false;
     words compile;                  ///< for both halves, for C++ files, and for the link
-    words dependencies;             ///< -MD and its relatives, without -MF
+    words dependencies;             ///< -MD and the like, without -MF
     std::string dependency_file;    ///< -MF, or empty
-    bool dependency_target = false; ///< -MT or -MQ is there
-    std::vector<link_word> link;    ///< in the order of the command line, with the files
+    bool dependency_target = false; ///< -MT or -MQ is given
+    std::vector<link_word> link;    ///< options and files, in order
 
     bool writes_dependencies() const {
         return std::ranges::any_of(dependencies, [](const std::string& option) {

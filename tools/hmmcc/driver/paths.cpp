@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Of the parts but clang's, in the order of tool_paths, from the folder of the program.
+/// Paths relative to the program's folder, in the order of tool_paths, without clang's.
 using places = std::array<const char*, 6>;
 
 constexpr places built = {

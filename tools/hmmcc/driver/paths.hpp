@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where the parts of hmmcc are.
+// Paths of hmmcc's compiler, plugin, headers and libraries.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@ namespace hmmcc {
 
 struct tool_paths {
     std::string clang;
-    std::string clang_headers; ///< of the compiler itself
+    std::string clang_headers; ///< clang's own builtin headers
     std::string plugin;
     std::string cuda_headers;
     std::string cuda_library;
@@ -17,8 +17,8 @@ struct tool_paths {
     std::string shared_runtime_library;
 };
 
-/// Those of the build folder for the program there; otherwise clang, and the parts that are
-/// installed with this program, wherever that is now. Throws std::system_error if one is missing.
+/// For the program in the build folder, finds the files there; otherwise those installed with the
+/// program, relative to its current place. Throws std::system_error if one is missing.
 tool_paths find_paths();
 
 } // namespace hmmcc

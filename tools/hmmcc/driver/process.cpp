@@ -15,13 +15,13 @@
 namespace hmmcc {
 namespace {
 
-/// For the signal handler; empty: there is none.
+/// For the signal handler; empty: no folder to remove.
 char folder_to_remove[4096];
 
-/// Ends hmmcc after its children have seen the same signal, and leaves no files.
+/// Removes the temporary folder, and lets the signal end hmmcc.
 void remove_and_end(int signal) {
     if (folder_to_remove[0] != '\0') {
-        // the handler may not allocate, and rm is there
+        // a signal handler must not allocate memory, so run rm
         const pid_t child = fork();
         if (child == 0) {
             execl("/bin/rm", "rm", "-rf", folder_to_remove, static_cast<char*>(nullptr));

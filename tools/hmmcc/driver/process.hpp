@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Programs that hmmcc runs, and its temporary files.
+// Runs programs, and manages temporary files.
 #pragma once
 
 #include "options.hpp"
@@ -9,7 +9,7 @@
 
 namespace hmmcc {
 
-/// A folder that is removed at the end, also by signals.
+/// A temporary folder that is removed on destruction and by signals.
 class temporary_folder {
   public:
     temporary_folder();
@@ -23,13 +23,13 @@ class temporary_folder {
     std::filesystem::path path_;
 };
 
-/// Starts a program. Its errors go to a file if @errors is not empty. Throws
+/// Starts a program, with stderr redirected to @errors if that isn't empty. Throws
 /// std::system_error.
 pid_t start(const words& command, const std::string& errors = "");
 /// Returns the exit status, 128 + N for signal N.
 int wait_for(pid_t process);
 
-/// The command as a shell takes it.
+/// The command, quoted for a shell.
 std::string quoted(const words& command);
 
 } // namespace hmmcc
