@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an optimizer must not take from threads that run as a loop.
+// Memory accesses that must keep their meaning when threads run as a vectorized loop.
 #include "check.h"
 
 #include <stdexcept>
@@ -37,7 +37,7 @@ void test_read_in_branch() {
     check(device_is_well() && same(result, &wanted, 1), "a_read_stays_in_its_branch");
 }
 
-/// The second read of a thread sees what it wrote, if @in is @out.
+/// If @in and @out are equal, a thread's second read sees its own write.
 __global__ void read_after_write(int* in, int* out, int* result) {
     const int i = threadIdx.x;
     const int first = in[2 * i];
@@ -58,7 +58,7 @@ void test_read_after_write() {
           "a_thread_reads_what_it_wrote_through_another_pointer");
 }
 
-/// Several cases lead to the same place.
+/// Several cases branch to the same block.
 __global__ void choose(int* out, int which) {
     const int own = threadIdx.x * 3 + 1;
     out[threadIdx.x] = own;

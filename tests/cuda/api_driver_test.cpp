@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <vector>
 
-// The call returns the error, which is none of the runtime interface.
+// Expects this error from the call, and no error in the runtime interface.
 #define EXPECT_RESULT(call, error)                                                                 \
     do {                                                                                           \
         EXPECT_EQ(call, error) << #call;                                                           \
@@ -321,7 +321,7 @@ TEST_F(CudaDriver, RowsWithoutAPitchFollowEachOther) {
     EXPECT_EQ(std::string_view(as<char>(), 8), "efghijkl");
 }
 
-/// A copy of 16 numbers, as rows.
+/// A copy of 16 numbers as rows.
 CUDA_MEMCPY2D rows_of(CUmemorytype to_type, int* to, CUmemorytype from_type, int* from) {
     CUDA_MEMCPY2D params = {};
     params.srcMemoryType = from_type;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// CUDA's errors, and the types that need no device.
+// CUDA's errors, and types that don't need a device.
 #include "api_fixture.hpp"
 
 #include "cuda/error.hpp"
@@ -34,7 +34,7 @@ TEST(CudaErrors, OfCudaAloneHaveItsNumbers) {
     EXPECT_EQ(int{CUDA_ERROR_LAUNCH_FAILED}, int{cudaErrorLaunchFailure});
 }
 
-/// Calls body(number) for each number that an error may have.
+/// Calls body(number) for each possible error number.
 template <class Body>
 void for_each_number(Body body) {
     for (int number = 0; number < 1000; number++)

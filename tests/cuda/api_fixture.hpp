@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tests of CUDA's calls share.
+// Fixture and helpers for the tests of CUDA's calls.
 #pragma once
 
 #include "device_fixture.hpp"
@@ -11,7 +11,7 @@
 #include <atomic>
 #include <thread>
 
-/// The call returns the error, which is the thread's last one, once.
+/// Expects that the call returns the error, and that cudaGetLastError() returns it once.
 #define EXPECT_REFUSED(call, error)                                                                \
     do {                                                                                           \
         EXPECT_EQ(call, error) << #call;                                                           \
@@ -23,11 +23,11 @@
 #define EXPECT_DONE(call) EXPECT_EQ(call, cudaSuccess) << #call << ": " << hmmGetLastErrorDetail()
 #define ASSERT_DONE(call) ASSERT_EQ(call, cudaSuccess) << #call << ": " << hmmGetLastErrorDetail()
 
-/// For tests of numbers that an enumeration has no bits for.
+/// For tests that pass numbers outside of an enumeration's range.
 #define NEEDS_VALUES_OF_NO_ENUMERATION()                                                           \
     if (has_sanitizer) GTEST_SKIP() << "UBSan ends the program at such a number"
 
-/// Resets the device after each test; a test leaves no error behind.
+/// Resets the device after each test, and expects that the test left no error.
 class OnCudaDevice : public testing::Test {
   protected:
     ~OnCudaDevice() override {
@@ -50,7 +50,7 @@ class OnCudaDevice : public testing::Test {
     static constexpr int no_such_device = 77;
 };
 
-/// A stream that does not go on before release(). Then it sets numbers to 2.
+/// A stream that is blocked until release(). Then it sets numbers to 2.
 class held_stream {
   public:
     explicit held_stream(int* numbers = nullptr, int count = 0) : numbers_(numbers), count_(count) {
@@ -78,7 +78,7 @@ class held_stream {
         go_ = true;
         EXPECT_DONE(cudaStreamSynchronize(stream_));
     }
-    /// When the caller waits for something.
+    /// Releases the stream from another thread once the caller sleeps.
     void release_later() {
         other_ = std::thread([this, caller = gettid()] {
             EXPECT_TRUE(falls_asleep(caller));
@@ -94,8 +94,8 @@ class held_stream {
     std::thread other_;
 };
 
-/// Calls copy(to, from, stream) with 16 numbers on the stack. The source has
-/// been taken when the call returns.
+/// Calls copy(to, from, stream) with 16 numbers on the stack, and expects that
+/// the call has read its source when it returns.
 template <class Copy>
 void expect_source_taken(int* to, Copy copy) {
     int source[16];
@@ -109,7 +109,7 @@ void expect_source_taken(int* to, Copy copy) {
     EXPECT_EQ(to[0] + to[15], 2);
 }
 
-/// The copy to the stack is complete when the call returns.
+/// Expects that a copy to the stack is complete when the call returns.
 template <class Copy>
 void expect_complete(int* from, Copy copy) {
     int target[16] = {};

@@ -6,7 +6,7 @@
 extern "C" {
 #endif
 
-/* Runs the program in C. Returns the line of what failed, or 0. */
+/* Runs the program in C. Returns the line that failed, or 0. */
 int failed_line_of_c(void);
 
 #ifdef __cplusplus

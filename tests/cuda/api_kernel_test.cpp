@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// CUDA's calls about kernels and variables of device code, and those that are
-// refused.
+// CUDA's calls about kernels and variables of device code, and calls that hmmrt
+// refuses.
 #include "api_fixture.hpp"
 #include "api_from_c.h"
 

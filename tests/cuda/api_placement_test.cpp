@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// CUDA's calls that move memory, advise, and say where it is.
+// CUDA's calls that move memory, give advice, and tell where memory is.
 #include "api_fixture.hpp"
 
 #include <cstring>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Barriers of a block, memory of a block, and what threads keep across barriers.
+// Block barriers, __shared__ memory, and values that live across barriers.
 #include "check.h"
 
 #include <vector>
@@ -114,7 +114,7 @@ __global__ void branch_for_all(int* out, int way) {
         atomicAdd(&sum, mine);
         __syncthreads();
         mine += sum;
-    } else if (sum == 0) { // the same for all threads
+    } else if (sum == 0) { // uniform
         __syncthreads();
         atomicAdd(&sum, 1);
         __syncthreads();
@@ -258,7 +258,7 @@ void test_places() {
           "threads_and_blocks_have_three_dimensions");
 }
 
-/// Each thread takes elements that are apart, and the block sums what its threads have.
+/// A grid-stride loop, and a reduction over the block.
 __global__ void take_turns(int* data, int* sums, int n) {
     __shared__ int part[128];
     int sum = 0;
@@ -277,7 +277,7 @@ __global__ void take_turns(int* data, int* sums, int n) {
     if (threadIdx.x == 0) sums[blockIdx.x] = part[0];
 }
 
-/// Two such loops, one of them in another loop.
+/// Two block-stride loops, one of them nested.
 __global__ void take_turns_twice(int* data, int n) {
     for (unsigned int i = threadIdx.x; i < n; i += blockDim.x)
         data[i] += 2 * i;
@@ -287,7 +287,7 @@ __global__ void take_turns_twice(int* data, int n) {
             data[i] = data[i] * 3 + round;
 }
 
-/// What all threads compute between two such loops.
+/// Two block-stride loops with uniform code between them.
 __global__ void take_turns_behind_turns(int* data, const int* limit, int n) {
     for (int i = threadIdx.x; i < n; i += blockDim.x) {
         if (threadIdx.x < 10) break;

@@ -24,7 +24,7 @@ inline bool device_is_well() {
     return error == cudaSuccess;
 }
 
-/* Compares @count elements, and prints the first that is wrong. */
+/* Compares @count elements, and prints the first mismatch. */
 template <class T>
 bool same(const T* found, const T* wanted, int count) {
     for (int i = 0; i < count; i++)
@@ -44,7 +44,7 @@ T* managed(int count) {
     return memory;
 }
 
-/* Runs a kernel with one block, and compares what its threads have written. */
+/* Runs a kernel with one block, and compares what its threads wrote. */
 template <class Kernel, class Wanted>
 void compare(Kernel kernel, int threads, Wanted wanted, const char* name) {
     unsigned int* out = managed<unsigned int>(threads);
@@ -56,7 +56,7 @@ void compare(Kernel kernel, int threads, Wanted wanted, const char* name) {
     cudaFree(out);
 }
 
-/* Runs a command that has to succeed, and looks for the text in what it writes. */
+/* Runs a command that must succeed, and checks that its output contains the text. */
 inline bool says(const std::string& command, const char* text) {
     FILE* const output = popen((command + " 2>&1").c_str(), "r");
     if (output == nullptr) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Cooperative launches: barriers of a grid. Kernels that fail are runs of their own, because the
-// error stays: without an argument, the program runs itself.
+// Cooperative launches and grid barriers. An error is sticky, so each failing kernel has a process
+// of its own: without an argument, the program runs itself for each of them.
 #include "check.h"
 #include "cooperative_groups.h"
 
@@ -26,7 +26,7 @@ cudaError_t cooperate(void (*kernel)(Parameters...), dim3 grid, dim3 block, size
     return cooperate_in(nullptr, kernel, grid, block, shared, given...);
 }
 
-/// As programs compute it.
+/// Computed as CUDA programs do.
 template <class Kernel>
 int most_blocks(Kernel kernel, int block, size_t shared = 0) {
     cudaDeviceProp properties;
@@ -38,16 +38,16 @@ int most_blocks(Kernel kernel, int block, size_t shared = 0) {
     return blocks * properties.multiProcessorCount;
 }
 
-// ---- phases that read what other blocks have written -------------------------------
+// ---- phases that read what other blocks wrote --------------------------------------
 
-/// The sums of all elements up to each. Both halves of @data have @count elements.
+/// Prefix sums. Both halves of @data have @count elements.
 __global__ void sum_up(unsigned int* data, unsigned int count) {
     const cg::grid_group grid = cg::this_grid();
     const unsigned int i = grid.thread_rank();
     unsigned int from = 0;
     for (unsigned int step = 1; step < count; step *= 2) {
         const unsigned int value = data[from + i];
-        // QEMU's emulation of a vector load also reads elements that the mask leaves out
+        // QEMU's emulation of masked vector loads also reads elements that are masked out
         const unsigned int before = data[from + (i >= step ? i - step : i)];
         data[count - from + i] = i >= step ? value + before : value;
         from = count - from;
@@ -74,7 +74,7 @@ __device__ unsigned int around(const unsigned int* cells, unsigned int i, unsign
     return cells[(i + count - 1) % count] * 3 + cells[i] + cells[(i + 1) % count] * 5;
 }
 
-/// One round over a ring of cells, which ends when all blocks have done theirs.
+/// An iteration over a ring of cells, which ends when all blocks are done.
 __device__ void advance(const unsigned int* from, unsigned int* to, unsigned int count) {
     const cg::grid_group grid = cg::this_grid();
     for (unsigned int i = grid.thread_rank(); i < count; i += grid.size())
@@ -106,14 +106,14 @@ void check_ring(int blocks) {
     cudaFree(one), cudaFree(other);
 }
 
-// ---- what lives across a barrier of the grid ---------------------------------------
+// ---- values that live across a grid barrier ----------------------------------------
 
 struct table {
     int value[8];
 };
 
-/// Each thread keeps numbers, an array and a pointer into a parameter, the block keeps shared
-/// memory, and all threads keep a number that is the same for them.
+/// Each thread keeps numbers, an array and a pointer into a parameter; the block keeps shared
+/// memory, and there is a uniform value.
 __global__ void keep(int* scale, const int* in, int* out, table values) {
     extern __shared__ int dynamic[];
     __shared__ int fixed[threads];
@@ -155,7 +155,7 @@ void check_values(int blocks) {
     cudaFree(scale), cudaFree(in), cudaFree(out);
 }
 
-/// Operations of warps beside it: each round adds the sums of all blocks to all elements.
+/// Together with warp operations: each iteration adds the sums of all blocks to all elements.
 __global__ void add_sums(unsigned int* data, unsigned int* sums, int rounds) {
     const cg::grid_group grid = cg::this_grid();
     const unsigned int i = grid.thread_rank();
@@ -192,8 +192,8 @@ void check_warps(int blocks) {
     cudaFree(data), cudaFree(sums);
 }
 
-/// Threads that end early, threads of a block that come on several ways, and blocks that wait at
-/// several places.
+/// Threads that end early, divergent paths to a barrier, and blocks that wait at different
+/// barriers.
 __global__ void go_apart(unsigned int* out, const int* turns) {
     const cg::grid_group grid = cg::this_grid();
     const unsigned int i = grid.thread_rank();
@@ -296,7 +296,7 @@ __global__ void wait_for(volatile int* flag) {
         __nanosleep(100000);
 }
 
-/// Lanes that have other work do not hold up a grid.
+/// Lanes that are busy with other work don't block a grid.
 void check_busy_lanes(int most) {
     cudaStream_t streams[3];
     for (cudaStream_t& each : streams)
@@ -372,7 +372,7 @@ const failing failures[] = {
      "thread (0, 0, 0) at sync of a grid_group ("},
 };
 
-/// Returns 0 if the launch fails as it should, and grids run again after it.
+/// Returns 0 if the launch fails as it should, and grids can run again afterwards.
 int run(const failing& what) {
     int* out = managed<int>(2);
     const int blocks = most_blocks(what.kernel, 32);
@@ -409,7 +409,7 @@ int main(int count, char** arguments) {
     check_sizes(most);
     check_busy_lanes(most);
     for (const failing& each : failures) {
-        if (most == 1 && each.kernel == last_block_ends) continue; // there is no other
+        if (most == 1 && each.kernel == last_block_ends) continue; // needs several blocks
         check(says(std::string(arguments[0]) + " " + each.name, each.message), each.name);
     }
     return end_checks();

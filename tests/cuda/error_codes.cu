@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * What calls return that are wrong or at the limit. The values are those of an
- * H100 with CUDA 13.0, where this program, built by nvcc, passes too; of() has
- * also what is different here. Each failure of device code has a process,
- * because nothing runs after it.
+ * Results of calls with wrong arguments or at a limit. The values are from an
+ * H100 with CUDA 13.0, where this program also passes if built by nvcc; of()
+ * takes CUDA's value and ours where they differ. Each failure of device code
+ * has its own process, because nothing can run afterwards.
  */
 #include "check.h"
 
@@ -64,7 +64,7 @@ cudaEvent_t event(unsigned int flags = cudaEventDefault) {
     return made;
 }
 
-/// The error of a launch.
+/// Returns the error of a launch.
 template <class Kernel, class... Arguments>
 cudaError_t launch(Kernel kernel, dim3 grid, dim3 block, size_t shared, Arguments... arguments) {
     kernel<<<grid, block, shared>>>(arguments...);
@@ -457,7 +457,7 @@ const call launch_calls[] = {
      [] { return cudaOccupancyMaxActiveBlocksPerMultiprocessor(nullptr, nothing, 32, 0); }},
 };
 
-/// The error that each call returns is left for cudaGetLastError(), unless a launch has taken it.
+/// cudaGetLastError() returns the error of each call, too, unless a launch has already consumed it.
 template <size_t Count>
 void check_calls(const call (&calls)[Count]) {
     for (const call& each : calls) {
@@ -469,7 +469,7 @@ void check_calls(const call (&calls)[Count]) {
     }
 }
 
-/// Nothing runs after them until the device is reset.
+/// After these, nothing runs until the device is reset.
 const call failures[] = {
     {"failed_assertion", cudaErrorAssert,
      [] { return launch(fail_an_assertion, dim3(1), dim3(1), 0, nullptr); }},
@@ -481,7 +481,7 @@ const call failures[] = {
      [] { return launch(write_to, dim3(1), dim3(1), 0, reinterpret_cast<int*>(0x7000deadbee0)); }},
 };
 
-/// Returns the status of the process.
+/// Returns the exit status of the process.
 int fail(const call& failure) {
     void* memory = nullptr;
     if (failure.make() != cudaSuccess || cudaDeviceSynchronize() != failure.wanted) return 2;

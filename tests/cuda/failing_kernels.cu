@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Kernels that fail: each way is a run of its own, because the error stays. Without an argument,
-// the program runs itself.
+// Kernels that fail. Errors are sticky, so each failure has a process of its own: without an
+// argument, the program runs itself for each of them.
 #include "check.h"
 #include "cooperative_groups.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Functions of whole numbers, bits, bytes, and of CUDA's math library.
+// Integer, bit and byte functions, and CUDA's math library.
 #include "numbers.h"
 
 #include <algorithm>
@@ -7,11 +7,11 @@
 
 namespace {
 
-// ---- whole numbers -----------------------------------------------------------
+// ---- integers ----------------------------------------------------------------
 
 using word = unsigned int;
 
-/// Random words, many of them with edges in their parts.
+/// Random words, many of them with edge cases in their parts.
 inputs<word> make_words() {
     const word parts[] = {0,      1,      0x7f,   0x80,       0x81,      0xff,
                           0x8000, 0x7fff, 0xffff, 0x80000000, 0x7fffffff};
@@ -131,7 +131,7 @@ wide nearest(wide value, int bits, bool has_sign) {
     return value < first ? first : value > last ? last : value;
 }
 
-/// All parts of a word, with or without a sign, and the result of each pair.
+/// All parts of a word, signed or unsigned, and the result for each pair.
 template <class Function>
 word of_parts(word a, word b, int bits, bool has_sign, Function function) {
     word all = 0;
@@ -218,7 +218,7 @@ inputs<T> make_arguments(double first, double last) {
     return in;
 }
 
-/// The distance of neighbours of @x.
+/// The distance from @x to the next larger number, in magnitude.
 template <class T>
 T ulp(T x) {
     x = std::fabs(x);
@@ -238,7 +238,7 @@ bool is_near(T found, long double wanted, int ulps) {
             return (void)b, (void)c, is_near(found, __VA_ARGS__, ulps);                            \
         },                                                                                         \
         #call)
-/// For both types; the bounds are the ones that CUDA documents, or smaller.
+/// For double and float. The bounds are those that CUDA documents, or tighter.
 #define CHECK_NEAR(name, arguments, ulps, float_ulps, first, last, ...)                            \
     check(IS_NEAR(double, name arguments, ulps, first, last, __VA_ARGS__) &                        \
               IS_NEAR(float, name##f arguments, float_ulps, first, last, __VA_ARGS__),             \
@@ -246,7 +246,7 @@ bool is_near(T found, long double wanted, int ulps) {
 
 constexpr long double pi = M_PIl;
 
-/// By the series of erf, and by a continued fraction where that loses digits.
+/// From the series of erf, or from a continued fraction where the series loses digits.
 long double scaled_erfc(long double x) {
     if (x > 2) {
         long double below = x;
@@ -261,7 +261,7 @@ long double scaled_erfc(long double x) {
     }
     return std::exp(x * x) - 2 / std::sqrt(pi) * sum;
 }
-/// By its integral.
+/// From the integral.
 long double bessel(int order, long double x) {
     long double sum = 0;
     for (int k = 0; k < 512; k++) {
@@ -271,7 +271,7 @@ long double bessel(int order, long double x) {
     return std::exp(x) * (sum / 512);
 }
 
-/// If a function that grows, or shrinks, has @y between @found's neighbours.
+/// True if a monotonic function takes the value @y within @ulps of @found.
 template <class T, class Function>
 bool is_inverse(T found, long double y, int ulps, Function function) {
     const long double width = ulps * static_cast<long double>(ulp(found));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Functions with exact results. The results for many arguments are condensed to
- * one number; those in gpu_values.inc are of an H100 with CUDA 13.0, where nvcc
- * built this program. Its argument "print" prints what it finds.
+ * Functions with exact results. We hash the results for many arguments to one
+ * number; gpu_values.inc has the numbers from an H100 with CUDA 13.0, with this
+ * program built by nvcc. The argument "print" prints the numbers.
  */
 #include "check.h"
 
@@ -29,7 +29,7 @@ __device__ float number(__nv_bfloat16 x) {
 
 constexpr int arguments = 8192;
 
-/// All NaNs are alike.
+/// Treats all NaNs as equal.
 template <class T>
 __device__ unsigned long long bits_of(T value) {
     if (value != value) return ~0ULL;
@@ -54,7 +54,7 @@ std::uint64_t mixed(std::uint64_t x) {
     return x ^ x >> 31;
 }
 
-/// An argument, from random bits: any pattern, a number of usual size, or one at an edge.
+/// An argument from random bits: any bit pattern, a number of usual size, or an edge case.
 template <class T>
 T argument(std::uint64_t random) {
     const T edges[] = {T(0),     T(1),        T(-1),   T(2),   T(-3),    T(0.5),
@@ -76,7 +76,7 @@ const T* make_arguments() {
     return made;
 }
 
-/// The arguments of this type, which are made once.
+/// The arguments of this type, created once.
 template <class T>
 const T* arguments_of() {
     static const T* const made = make_arguments<T>();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Groups of threads: blocks, tiles, coalesced groups, grids, and what reduces the values of a
-// group.
+// Cooperative groups: blocks, tiles, coalesced groups and grids, and the functions that reduce the
+// values of a group.
 #include "check.h"
 #include "cooperative_groups.h"
 #include "cooperative_groups/memcpy_async.h"
@@ -111,7 +111,7 @@ __global__ void reduce_tile(unsigned int* out) {
                        cg::reduce(tile, mine, cg::bit_xor<unsigned int>()) * 13;
 }
 
-/// What reduce_tile finds for the threads from @first to @last for which @in holds.
+/// The expected result of reduce_tile for threads in [@first, @last) for which @in holds.
 template <class In>
 unsigned int reduced(int first, int last, In in) {
     unsigned int sum = 0, least = all_lanes, most = 0, both = all_lanes, either = 0, odd = 0;
@@ -172,7 +172,7 @@ struct matrix {
     unsigned int at[4];
 };
 
-/// The order of the values makes a difference.
+/// An operation for which the order of values matters.
 __global__ void multiply_matrices(unsigned int* out) {
     const auto tile = cg::tiled_partition<16>(cg::this_thread_block());
     const matrix mine = {{threadIdx.x, 1, threadIdx.x % 5, 2}};
@@ -196,7 +196,7 @@ unsigned int product_of(int t) {
     return a ^ b * 3 ^ c * 5 ^ d * 7;
 }
 
-/// Half of the threads of each tile have ended.
+/// Half of each tile's threads have ended.
 __global__ void half_tiles(unsigned int* out) {
     const auto tile = cg::tiled_partition<16>(cg::this_thread_block());
     if (tile.thread_rank() >= 8) return;
@@ -217,7 +217,7 @@ unsigned int half_tile(int t) {
            (unsigned(8 * first + 28) << 25);
 }
 
-/// Tiles of one warp do different things.
+/// Tiles of a warp diverge.
 __global__ void tiles_apart(unsigned int* out) {
     const auto tile = cg::tiled_partition<8>(cg::this_thread_block());
     unsigned int value = threadIdx.x;
@@ -277,7 +277,7 @@ unsigned int third(int t, int threads) {
         if (size % 16 == 2) second = i;
         size++;
     }
-    // the group of one thread gets its own value
+    // in a group of one thread, it gets its own value
     if (size == 1) second = t;
     const unsigned int up = rank >= 2 ? rank - 2 : rank, down = rank + 2 < size ? rank + 2 : rank;
     return rank + (size << 4) + (second << 8) + (up << 16) + (down << 20) + (1U << 25);
@@ -306,7 +306,7 @@ unsigned int coalesced_vote(int t) {
            (1U << 28);
 }
 
-/// Both ways have the same operations.
+/// Both branches have the same operations.
 __global__ void both_ways(unsigned int* out) {
     unsigned int found;
     if (threadIdx.x % 4 == 0) {
@@ -331,7 +331,7 @@ __global__ void reduce_coalesced(unsigned int* out) {
                        cg::reduce(group, mine, cg::bit_xor<unsigned int>()) * 13;
 }
 
-/// One thread of a group reserves places for all of them.
+/// One thread reserves elements for the whole group.
 __global__ void reserve_places(unsigned int* out) {
     __shared__ unsigned int next;
     const cg::thread_block block = cg::this_thread_block();
@@ -347,9 +347,9 @@ __global__ void reserve_places(unsigned int* out) {
     }
 }
 
-// ---- groups of a kind that is known late ------------------------------------------
+// ---- groups whose kind is only known at run time ----------------------------------
 
-/// Needs a power of two of threads.
+/// The number of threads must be a power of two.
 __device__ unsigned int sum_in(const cg::thread_group& group, unsigned int* memory,
                                unsigned int value) {
     const unsigned int rank = group.thread_rank();
@@ -376,7 +376,7 @@ __global__ void sum_parts_of_block(unsigned int* out) {
     out[threadIdx.x] = part.thread_rank() == 0 ? sum : part.size();
 }
 
-/// Each third lane, in parts of four: those with the same part get the same mask.
+/// Partitions a group of every third lane into groups of four.
 __global__ void parts_of_lanes(unsigned int* out) {
     out[threadIdx.x] = 0;
     if (threadIdx.x % 3 != 0) return;
@@ -395,7 +395,7 @@ unsigned int part_of_lanes(int t, int threads) {
     return 1 + rank % 4 + 10 * (count - part < 4 ? count - part : 4) + 100 * count;
 }
 
-/// The group is that of the block or a tile, and no constant.
+/// The group is the block or a tile, chosen at run time.
 __global__ void chosen_group(unsigned int* out) {
     __shared__ unsigned int memory[64];
     const cg::thread_block block = cg::this_thread_block();
@@ -461,7 +461,7 @@ __global__ void scan_tile(unsigned int* out) {
                        cg::exclusive_scan(tile, mine, cg::bit_xor<unsigned int>()) * 7;
 }
 
-/// What scans find for the threads up to @t for which @in holds.
+/// The expected result of scans for threads up to @t for which @in holds.
 template <class In>
 unsigned int scanned(int first, int t, In in) {
     unsigned int sum = 0, most = 0, odd = 0, mine = 0;
@@ -485,7 +485,7 @@ __global__ void scan_coalesced(unsigned int* out) {
                        cg::exclusive_scan(group, mine, cg::bit_xor<unsigned int>()) * 7;
 }
 
-/// The order of the values makes a difference: the last one that is not 0 counts.
+/// The order of values matters: the last one that isn't 0 counts.
 __global__ void scan_last(unsigned int* out) {
     const auto tile = cg::tiled_partition<8>(cg::this_thread_block());
     out[threadIdx.x] =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The types of 16 bits, on the device and on the host.
+// The 16-bit floating point types, on the device and on the host.
 #include "numbers.h"
 
 #include <cuda_bf16.h>
@@ -49,7 +49,7 @@ using bits16 = unsigned short;
 FORMAT(fp16, __half, __half2, half, half2, 10, 15, 0x7c00)
 FORMAT(bf16, __nv_bfloat16, __nv_bfloat162, bfloat16, bfloat162, 7, 127, 0x7f80)
 
-/// The name of a check with the format in front.
+/// The name of a check, prefixed with the format.
 template <class F>
 void check_format(bool good, const char* name) {
     check(good, (std::string(F::text) + "_" + name).c_str());
@@ -57,7 +57,7 @@ void check_format(bool good, const char* name) {
 
 // ---- an independent model ----------------------------------------------------
 
-/// The value of a number that is not negative; that of infinity is the next power of two.
+/// The value of a nonnegative number. Infinity has the value of the next power of two.
 template <class F>
 double size_of(bits16 bits) {
     const int exponent = bits >> F::fraction_bits;
@@ -72,7 +72,7 @@ bool is_nan(bits16 bits) {
     return (bits & 0x7fff) > F::infinity;
 }
 
-/// Rounds by a search among all numbers.
+/// Rounds by searching all numbers of the format.
 template <class F, class Exact>
 bits16 model(Exact x, int mode) {
     static const std::vector<double> sizes = [] {
@@ -111,7 +111,7 @@ double value_of(bits16 bits) {
     return (bits & 0x8000) != 0 ? -size : size;
 }
 
-/// Compares @per results for each input with the model; prints the first that is wrong.
+/// Compares @per results for each input with the model, and prints the first mismatch.
 template <class F, class Wanted>
 bool as_wanted(const bits16* found, int count, int per, Wanted wanted) {
     for (int i = 0; i < count * per; i++)
@@ -136,7 +136,7 @@ bool run(int count, Function function) {
 
 // ---- conversions -------------------------------------------------------------
 
-/// All numbers, what is between two of them, and what is next to these.
+/// All numbers of the format, the midpoints between them, and the neighbours of both.
 template <class F>
 std::vector<float> near_numbers() {
     std::vector<float> all;
@@ -170,7 +170,7 @@ void test_conversions() {
     good = good && as_wanted<F>(to, count, 4, wanted);
     check_format<F>(good, "rounds_on_the_device");
     check_format<F>(as_wanted<F>(host.data(), count, 4, wanted), "rounds_on_the_host");
-    // a last bit that float does not have decides
+    // the rounding depends on a bit that float doesn't have
     std::vector<double> exact(in.begin(), in.end());
     for (int i = 0; i < count; i++)
         exact[i] = std::nextafter(exact[i], i % 2 == 0 ? INFINITY : -INFINITY);
@@ -227,7 +227,7 @@ void test_whole() {
 
 // ---- arithmetic --------------------------------------------------------------
 
-/// Operands of all sizes; @i counts through all first ones.
+/// Operands of all sizes. @i goes through all values of the first one.
 bits16 operand(unsigned int i, int which) {
     const unsigned int mixed = i * 2654435761U + which * 40503U;
     return static_cast<bits16>(which == 0 ? i : mixed ^ mixed >> 15);
@@ -269,12 +269,12 @@ void test_multiply_add() {
     std::vector<bits16> out(count), in(3 * count);
     for (int i = 0; i < 3 * count; i++) {
         in[i] = operand(i / 3, i % 3);
-        // no more bits between the largest and the smallest than the exact type has
+        // limit the exponents so that the exact type can represent the result
         if (F::exponent_bias > 15) in[i] = (in[i] & 0x87ff) | 0x3c00;
     }
     const bits16 tie[] = {model<F>(1 + std::ldexp(1.0, -F::fraction_bits), FE_TONEAREST),
                           model<F>(1.5, FE_TONEAREST), 1};
-    for (int i = 0; i < 3; i++) // 1.5 * (1 + u) is in the middle of two, and the sum is above it
+    for (int i = 0; i < 3; i++) // 1.5 * (1 + u) is a tie, and the sum is above it
         in[i] = tie[i];
     in[3] = tie[0];
     in[4] = tie[1];
@@ -348,7 +348,7 @@ void test_comparisons() {
 
 // ---- functions ---------------------------------------------------------------
 
-/// For each number; those that are exact round once, the others may be next to that.
+/// For each number. Exact functions must round correctly; others may be off by one.
 template <class F>
 void test_functions() {
     constexpr int per = 16;

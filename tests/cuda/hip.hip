@@ -43,7 +43,7 @@ __global__ void exchange_half(unsigned long long* out) {
         out[threadIdx.x] = __ballot(threadIdx.x % 2) << 32 | unsigned(__shfl_up(threadIdx.x, 1));
 }
 
-/// Each block takes the number of the next one.
+/// Each block takes the next block's number.
 __global__ void rotate(int* numbers) {
     const auto grid = cooperative_groups::this_grid();
     const int next = (blockIdx.x + 1) % gridDim.x;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Launches that CUDA refuses, and with which error.
+// Launches that CUDA refuses, and the errors that it returns.
 #include "check.h"
 
 namespace {
@@ -15,7 +15,7 @@ __global__ void full(int* out) {
     out[0] = memory[0];
 }
 
-/// Each changes one thing in a launch that is otherwise good.
+/// Each case changes one thing in an otherwise valid launch.
 void refuse(dim3 grid, dim3 block, size_t shared, cudaError_t wanted, const char* name) {
     int* out = managed<int>(1);
     full<<<grid, block, shared>>>(out);
@@ -41,7 +41,7 @@ void test_sizes() {
     refuse(dim3(1 << 22), dim3(1024), 0, cudaErrorNotSupported, "too_many_threads_in_x");
 }
 
-/// More than 48 KiB have to be asked for.
+/// A kernel has to request more than 48 KiB explicitly.
 void test_dynamic_limit() {
     int* out = managed<int>(1);
     const size_t most = 227 * 1024 - 16384;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What hmmcc's object files call, with kernels as its passes make them.
+// Functions that hmmcc's object files call, with kernels in the form that its passes produce.
 #include "block_memory.hpp"
 #include "capability.hpp"
 #include "device_code.hpp"
@@ -65,7 +65,7 @@ void write_block_numbers(block_run* run) {
 constexpr parameter parameters[] = {{0, sizeof(int*)}, {sizeof(int*), sizeof(int)}};
 constexpr kernel_code code = {write_block_numbers,        "kernel", parameters, nullptr, 2,
                               sizeof(int*) + sizeof(int), 0,        0,          0,       2};
-constexpr char program_function = 0; ///< has the address that the program knows
+constexpr char program_function = 0; ///< the program knows the kernel by its address
 
 void register_kernel(const char& function, const kernel_code& kernel) {
     __cudaRegisterFunction(nullptr, &function,
@@ -108,7 +108,7 @@ TEST(launch, a_limit_of_shared_memory_that_finds_no_memory_is_an_error) {
     EXPECT_EQ(dynamic_limit(limited), 1000U);
 }
 
-/// Argument: an array of ints. Each block writes its number, and then the sum of all.
+/// Argument: an array of ints. Each block writes its number, and then the sum of all numbers.
 void sum_of_grid(block_run* run) {
     int* numbers = nullptr;
     std::memcpy(&numbers, run->arguments, sizeof(numbers));
@@ -259,8 +259,8 @@ TEST(processor, a_level_has_the_features_of_those_below) {
         EXPECT_EQ(missing_feature("x86-64-v2"), nullptr);
 }
 
-/// Two warps of a kernel with a shuffle (state 2), a barrier of the block (3), __activemask (4) and
-/// a loop of which threads do one round after the other (5).
+/// Two warps of a kernel with a shuffle (state 2), a block barrier (3), __activemask (4), and a
+/// loop that threads run in lockstep (5).
 class resolving : public testing::Test {
   protected:
     static constexpr std::uint32_t exchange = 2, barrier = 3, active = 4, round = 5;
@@ -291,7 +291,7 @@ class resolving : public testing::Test {
         run_.exchanged[0].wide[warp_size + lane] = value;
         run_.mask[lane] = mask;
     }
-    /// What other lanes can take of this one.
+    /// The value that other lanes can load from this one.
     std::uint64_t taken_from(std::uint32_t lane) const {
         return run_.exchanged[1].wide[warp_size + lane];
     }
@@ -305,7 +305,7 @@ TEST_F(resolving, lanes_of_a_mask_go_on_when_all_have_come) {
     set(0, 4, exchange);
     set(4, 32, barrier);
     for (std::uint32_t lane = 0; lane < 4; lane++)
-        give(lane, lane * 10 + 1, lane < 2 ? 0x3 : 0x1c); // lane 4 does not come
+        give(lane, lane * 10 + 1, lane < 2 ? 0x3 : 0x1c); // lane 4 doesn't arrive
     EXPECT_EQ(__hmm_resolve_group(&run_, 0, 32), exchange | state_ready);
     EXPECT_EQ(states_[0], exchange | state_ready);
     EXPECT_EQ(states_[2], exchange);

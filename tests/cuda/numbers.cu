@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Operations and conversions that round as their name says.
+// Operations and conversions with the rounding mode in their name.
 #include "numbers.h"
 
 namespace {
 
-// The processor's own rounding is the reference for float; the library does not use it there.
+// For float, the processor's rounding modes are the reference. The library doesn't use them there.
 #define CHECK_FLOAT(name, arguments, ...)                                                          \
     check(FLOAT_IS_SAME(FE_TONEAREST, name##_rn arguments, __VA_ARGS__) &                          \
               FLOAT_IS_SAME(FE_TOWARDZERO, name##_rz arguments, __VA_ARGS__) &                     \
@@ -43,13 +43,13 @@ void test_float_operations() {
           "rounding_of__frsqrt_rn");
 }
 
-// For double the reference is an exact calculation with 113 bits.
+// For double, the reference is an exact calculation with 113 bits.
 using exact = __float128;
 
 double next(double x, double to) {
     return std::nextafter(x, to);
 }
-/// If @found is what an exact value rounds to; @difference is the exact one less its argument.
+/// True if the exact value rounds to @found. @difference(x) is the exact value minus x.
 template <class Difference>
 bool rounds_to(double found, int mode, Difference difference) {
     const auto below = [&](exact x) { return difference(x) > 0; }; // x is below the exact value
@@ -65,7 +65,7 @@ bool rounds_to(double found, int mode, Difference difference) {
            (even ? !above(middle_below) : below(middle_below));
 }
 
-/// Numbers that the exact type has room for: no edges, and exponents that differ by a few.
+/// Numbers for which the exact type suffices: no edge cases, and similar exponents.
 bool is_simple(double x) {
     return std::fabs(x) > 1e-3 && std::fabs(x) < 1e3;
 }
@@ -130,7 +130,7 @@ void test_edges() {
     check(good, "directed_rounding_at_the_edges_of_double");
 }
 
-/// 1 + 2^-20 squared has a last bit that a float does not have.
+/// The square of 1 + 2^-20 isn't representable as a float.
 __global__ void contract(float* out, double* wide, float a, float c, double x, double z) {
     out[0] = __fadd_rn(a * a, c);
     out[1] = __fmul_rn(a, a) + c;
@@ -166,7 +166,7 @@ void test_contraction() {
               TO_WHOLE(FE_DOWNWARD, __##from##2##to##_rd, From, To),                               \
           "conversions_" #from "2" #to)
 
-/// Adds numbers near to whole ones, and to the ends of the whole types.
+/// Adds numbers near integers, and near the limits of the integer types.
 template <class T>
 void make_whole(inputs<T>& in) {
     const double ends[] = {0, 2147483647, 4294967296, 9.2233720368547758e18, 1.8446744073709552e19};
@@ -209,7 +209,7 @@ void test_to_whole() {
               TO_NUMBER(FE_DOWNWARD, __##from##2##To##_rd, From, To),                              \
           "conversions_" #from "2" #To)
 
-/// Numbers of all lengths, many of them near to the middle of two floats.
+/// Numbers with any count of bits, many of them near a tie between two floats.
 template <class T>
 inputs<T> make_whole_inputs() {
     inputs<T> in = {managed<T>(20000), managed<T>(20000), managed<T>(20000), 20000};

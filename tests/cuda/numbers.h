@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers to calculate with, and comparisons of what a kernel and the host made of them. */
+/* Input numbers, and comparisons of a kernel's results with the host's. */
 #ifndef HMM_TESTS_CUDA_NUMBERS_H
 #define HMM_TESTS_CUDA_NUMBERS_H
 
@@ -26,7 +26,7 @@ struct inputs {
     int count;
 };
 
-/// Pairs of the edges of @T, and random bits. Some of the random ones are near to each other.
+/// Pairs of edge cases of @T, and random bits. Some of the random ones are close to each other.
 template <class T, class Bits>
 inputs<T> make_inputs() {
     using limits = std::numeric_limits<T>;
@@ -83,7 +83,7 @@ bool is_same(T a, T b) {
     return memcmp(&a, &b, sizeof(T)) == 0 || (a != a && b != b);
 }
 
-/// Compares each result of @function, on the device, with what @accept takes for the same numbers.
+/// Checks each result of @function on the device with @accept, which gets the same arguments.
 template <class R, class T, class Function, class Accept>
 bool all_accepted(const inputs<T>& in, Function function, Accept accept, const char* name) {
     R* const out = managed<R>(in.count);
@@ -99,7 +99,7 @@ bool all_accepted(const inputs<T>& in, Function function, Accept accept, const c
     return good;
 }
 
-/// The same, with a function that gives the one right result.
+/// The same, with a function that returns the only correct result.
 template <class R, class T, class Function, class Wanted>
 bool all_equal(const inputs<T>& in, Function function, Wanted wanted, const char* name) {
     return all_accepted<R>(
@@ -107,7 +107,7 @@ bool all_equal(const inputs<T>& in, Function function, Wanted wanted, const char
         name);
 }
 
-/// What @function gives with this rounding of the processor.
+/// The result of @function in this rounding mode of the processor.
 template <class Function>
 auto with_rounding(int mode, Function function) {
     fesetround(mode);
@@ -116,7 +116,7 @@ auto with_rounding(int mode, Function function) {
     return result;
 }
 
-/// What a conversion to a whole number gives. NaN is the highest bit if one of the types is @wide.
+/// The result of a conversion to an integer. NaN gives the highest bit if a type is @wide, else 0.
 template <class To>
 To whole_of(long double x, int mode, bool wide = sizeof(To) == 8) {
     if (std::isnan(x)) return wide ? To(1ULL << (sizeof(To) * 8 - 1)) : To(0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Conditions and loops that hmmcc makes pieces of rows and rounds of: kernels give what the same
-// code gives on the host, thread by thread.
+// Conditions at which hmmcc splits rows of threads, and loops that it runs in lockstep. Kernels
+// must compute what the same code computes on the host, thread by thread.
 #include "check.h"
 
 #include <climits>
@@ -9,7 +9,7 @@
 
 namespace {
 
-/// Where a thread is.
+/// A thread's position.
 struct place {
     unsigned int x, y, z, rank, block;
 };
@@ -29,8 +29,8 @@ void for_each_thread(dim3 block, unsigned int number_of_block, Code code) {
                 code(place{x, y, z, rank++, number_of_block});
 }
 
-constexpr int most = 1024;     ///< threads of a block
-constexpr unsigned blocks = 3; ///< of a grid
+constexpr int most = 1024;     ///< threads per block
+constexpr unsigned blocks = 3; ///< per grid
 
 int *found, *wanted, *source;
 
@@ -76,7 +76,7 @@ __global__ void condition_kernel(T offset, T bound, int* out) {
     one_condition<R>(this_place(), offset, bound, out);
 }
 
-/// The operands the other way, with a barrier, and something to do for all.
+/// With swapped operands, a barrier, and work for all threads.
 template <relation R, class T>
 __host__ __device__ int turned_condition(const place& at, T offset, T bound) {
     int result = at.x * 3;
@@ -97,7 +97,7 @@ __global__ void turned_kernel(T offset, T bound, int* out) {
     out[at.rank] = part[at.rank];
 }
 
-/// The number of the thread in the grid.
+/// Compares the thread's number in the grid.
 template <relation R, class T>
 __global__ void grid_kernel(T bound, int* out) {
     const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -150,7 +150,7 @@ void test_type(const char* name, T lowest, T highest) {
                 good = good && test_conditions<T>(T(offset), T(bound), block);
     for (const T bound : {lowest, T(lowest + 1), T(highest - 1), highest}) {
         good = good && test_conditions<T>(T(0), bound, dim3(100));
-        // numbers that begin just above the lowest, and end at the highest
+        // numbers that start just above the lowest, and numbers that end at the highest
         good = good && test_conditions<T>(T(lowest + 2), bound, dim3(40));
         good = good && test_conditions<T>(T(highest - 39), bound, dim3(40));
     }
@@ -176,7 +176,7 @@ __global__ void several_kernel(int a, int b, int c, int* out) {
     if (result >= 0) out[at.rank] = result;
 }
 
-/// The same with a barrier, at which threads that have ended do not wait, and a vote.
+/// The same with a vote and a barrier, for which ended threads aren't waited for.
 __global__ void several_with_barrier(int a, int b, int c, int* out) {
     __shared__ int part[most];
     const place at = this_place();
@@ -252,7 +252,7 @@ __global__ void column_kernel(int threads, int n, int step, const int* in, int* 
     out[at.rank] = column(at, n, step, in);
 }
 
-/// A loop for each row of threads, one in which rounds are left out, and memory that grows.
+/// Loops that accumulate in memory, one with skipped iterations and one nested.
 __host__ __device__ void columns(const place& at, int n, const int* in, int* out) {
     out[at.rank] = 0;
     for (int k = 0; k < n; k++) {
@@ -283,7 +283,7 @@ __global__ void columns_with_barrier(int n, const int* in, int* out) {
     out[at.rank] = sum;
 }
 
-/// Leaves the loop early, or at a place that differs.
+/// Leaves the loop early, or after a varying number of iterations.
 __host__ __device__ int some_of_column(const place& at, int n, const int* in) {
     int sum = 0;
     for (int k = 0; k < n; k++) {
@@ -295,7 +295,7 @@ __host__ __device__ int some_of_column(const place& at, int n, const int* in) {
     return sum;
 }
 
-/// A variable follows the counter, and begins elsewhere.
+/// A variable follows the counter, but starts with another value.
 __host__ __device__ int with_last(unsigned int x, int n, int last, int step, const int* in) {
     int sum = 0;
     for (int k = 0; k < n;) {
@@ -305,7 +305,7 @@ __host__ __device__ int with_last(unsigned int x, int n, int last, int step, con
     }
     return sum;
 }
-/// The first round has no condition.
+/// The first iteration is unconditional.
 __host__ __device__ int with_first_round(unsigned int x, int n, int before, int step,
                                          const int* in) {
     int sum = 0;
@@ -390,7 +390,7 @@ void test_columns() {
     check(good, "loops_over_columns_can_have_barriers_and_ends");
 }
 
-/// The same value in front of a barrier and behind it.
+/// A value must be the same before and after a barrier.
 __global__ void rounded_values(float a, float c, float* found, float* wanted, int* same) {
     const float product = threadIdx.x * a;
     const float sum = product + c;
@@ -432,7 +432,7 @@ __global__ void turns_kernel(T first, T n, int* out, int* rounds) {
     rounds[blockIdx.x * blockDim.x + threadIdx.x] = turns<T>(start, n, gridDim.x * blockDim.x, out);
 }
 
-/// Numbers below 0, or that begin in front of 0.
+/// Loop variables that start below 0, signed and unsigned.
 template <class T>
 __host__ __device__ int early_turns(unsigned int thread, T before, T n, T step, int* out) {
     int rounds = 0;
@@ -447,14 +447,14 @@ __host__ __device__ int early_turns(unsigned int thread, T before, T n, T step, 
     return rounds;
 }
 
-/// Threads below 5 begin at the end of all numbers.
+/// In threads below 5, the loop variable starts at the top of the range.
 __host__ __device__ int unsigned_turns(unsigned int thread, std::size_t n, unsigned int step) {
     int rounds = 0;
     for (std::size_t i = static_cast<int>(thread) - 5; i < n; i += step)
         rounds += static_cast<int>(i);
     return rounds;
 }
-/// Thread 0, which does not come to the loop, would leave all numbers.
+/// Thread 0's counter would overflow, but thread 0 doesn't reach the loop.
 __host__ __device__ int late_turns(unsigned int thread, int first) {
     int rounds = 0;
     if (thread < 10) return -1;
@@ -503,7 +503,7 @@ bool test_early_turns(T before, T n, unsigned threads) {
     return good;
 }
 
-/// Each row of a block takes turns of its own.
+/// Each row of a block has its own strided loop.
 __global__ void turns_of_rows(int n, int* out, int* rounds) {
     const place at = this_place();
     int count = 0;

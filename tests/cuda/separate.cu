@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Functions that cannot be a part of kernels, because they call themselves or are called through a
-// pointer: they know their thread, and have __shared__ variables.
+// Functions that can't be inlined into kernels, because they are recursive or called through a
+// pointer. They know their thread, and may have __shared__ variables.
 #include "check.h"
 #include "cooperative_groups.h"
 
@@ -15,7 +15,7 @@ constexpr int threads = width * height * depth;
 const dim3 block_of_threads(width, height, depth);
 const dim3 grid_of_blocks(blocks / 2, 1, 2);
 
-/// A number that says where a thread is. All of its parts are read in the device.
+/// A number that identifies a thread. The device reads all of its parts.
 __host__ __device__ unsigned int number(uint3 thread, uint3 block, dim3 size, dim3 grid) {
     const unsigned int parts[] = {thread.x, thread.y, thread.z, block.x, block.y, block.z,
                                   size.x,   size.y,   size.z,   grid.x,  grid.y,  grid.z};
@@ -25,7 +25,7 @@ __host__ __device__ unsigned int number(uint3 thread, uint3 block, dim3 size, di
     return mixed;
 }
 
-/// What @wanted(number, thread, block) says of each thread, beside what the kernel has written.
+/// Compares what the kernel wrote with @wanted(number, thread, block) for each thread.
 template <class Kernel, class Wanted>
 void check_grid(Kernel kernel, Wanted wanted, const char* name, size_t shared = 0) {
     unsigned int* const out = managed<unsigned int>(blocks * threads);
@@ -117,7 +117,7 @@ __global__ void lambda(unsigned int* out) {
     out[i] = functions[i / 2 % 2](i);
 }
 
-/// The host's library calls it.
+/// A callback from the C library.
 __device__ int compare_with_thread(const void* a, const void* b) {
     const auto distance = [](const void* of) {
         return abs(*static_cast<const int*>(of) - int(threadIdx.x % 16));
@@ -132,7 +132,7 @@ __global__ void callback(unsigned int* out) {
     out[rank_in_grid()] = numbers[0];
 }
 
-/// The attribute is a promise that only kernels would break.
+/// The attribute doesn't hold, because the function reads threadIdx.
 __device__ __attribute__((const)) unsigned int promising(unsigned int turns) {
     return turns == 0 ? threadIdx.x : promising(turns - 1);
 }
@@ -217,7 +217,7 @@ __global__ void around_barriers(unsigned int* out) {
     out[rank_in_grid()] = given[self] + before;
 }
 
-/// Threads of a warp call functions on different ways.
+/// Threads of a warp diverge and call different functions.
 __global__ void apart(unsigned int* out) {
     const unsigned int self = rank_in_block();
     unsigned int sum = 0;
@@ -234,7 +234,7 @@ unsigned int down_in(unsigned int t, unsigned int b) {
                   {b % (blocks / 2), 0, b / (blocks / 2)}, block_of_threads, grid_of_blocks);
 }
 
-/// Blocks go on in other lanes behind the barrier.
+/// Blocks may continue in other lanes after the barrier.
 __global__ void around_grid_barrier(unsigned int* out, unsigned int* kept) {
     const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
     const unsigned int all = gridDim.x * blockDim.x;
@@ -303,7 +303,7 @@ __device__ void fill(unsigned int turns) {
     dynamic[rank_in_block()] = threadIdx.y + 9;
 }
 
-/// Its own variable is behind those of the functions.
+/// The kernel's own variable comes after those of the functions.
 __global__ void shared_of_functions(unsigned int* out) {
     __shared__ unsigned int own[threads];
     const unsigned int self = rank_in_block();
@@ -320,12 +320,12 @@ __device__ unsigned int counted(unsigned int turns) {
     if (rank_in_block() == 0) counter = 0;
     return atomicAdd(&counter, 1);
 }
-/// Threads come one after the other, from the first one.
+/// Threads call it one after the other, starting with the first.
 __global__ void atomic_of_function(unsigned int* out) {
     out[rank_in_grid()] = counted(3);
 }
 
-/// This kernel reaches the variables through a pointer alone.
+/// The kernel uses the variables only through function pointers.
 __device__ unsigned int* slot_of_thread(unsigned int) {
     return slot(1);
 }
@@ -338,7 +338,7 @@ __global__ void shared_behind_pointers(unsigned int* out) {
     out[rank_in_grid()] = *slot_functions[1](7);
 }
 
-/// Several cases lead to one place.
+/// Several cases branch to the same block.
 __device__ unsigned int chosen_place(unsigned int turns, unsigned int* other, unsigned int which) {
     __shared__ unsigned int one[threads], some[2 * threads];
     if (turns > 0) return chosen_place(turns - 1, other, which);
@@ -372,7 +372,7 @@ __global__ void places_of_cases(unsigned int* out) {
     here[self] = found;
 }
 
-/// A constructor that is compiled for itself, and waits.
+/// An out-of-line constructor with a barrier.
 struct counting {
     unsigned int threads_below;
     __device__ counting(unsigned int limit);
@@ -384,7 +384,7 @@ __global__ void constructor(unsigned int* out) {
     out[rank_in_grid()] = some.threads_below;
 }
 
-/// It calls no function with __shared__ variables.
+/// Calls no function with __shared__ variables.
 __global__ void prints(int* out) {
     if (out != nullptr) printf("# %d\n", out[0]);
 }

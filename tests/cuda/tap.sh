@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# For tests of commands: each works in a folder of its own, and writes TAP.
+# Shared by tests of commands. Each test works in its own folder and writes TAP.
 
 work=$(realpath "$(mktemp -d)")
 trap 'rm -rf "$work"' EXIT
@@ -28,7 +28,7 @@ runs() {
 	result "$name" $?
 }
 
-# says NAME TEXT...: the last output has each of these texts.
+# says NAME TEXT...: the last output contains each of these texts.
 says() {
 	local name=$1 text rc=0
 	shift

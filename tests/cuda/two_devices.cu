@@ -33,7 +33,7 @@ __global__ void wait_for(volatile int* flag, int* out) {
 
 constexpr int blocks = 16, threads = 64, numbers = blocks * threads;
 
-/// Waits for both devices, and leaves device 0 as the current one.
+/// Waits for both devices, and makes device 0 current.
 bool both_are_well() {
     bool well = true;
     for (const int device : {1, 0})
@@ -79,7 +79,7 @@ void test_memory() {
     cudaFree(data);
 }
 
-/// A kernel of device 0 writes late.
+/// A kernel of device 0 that writes late.
 void test_copy_waits() {
     int* const flag = managed<int>(1);
     int *first = nullptr, *second = nullptr, copied = 0;
@@ -145,7 +145,7 @@ void test_streams() {
     count<<<1, 1, 0, stream>>>(out);
     check(cudaGetLastError() == cudaErrorInvalidResourceHandle,
           "kernels_of_another_device_are_refused");
-    // Device 1 waits for what device 0 has not done yet.
+    // Device 1 waits for work that device 0 hasn't done yet.
     int* const flag = managed<int>(1);
     cudaEventCreate(&event);
     wait_for<<<1, 1>>>(flag, out);
@@ -164,7 +164,7 @@ void test_streams() {
     cudaFree(out);
 }
 
-/// Each thread has its current device.
+/// Each host thread has its own current device.
 void test_threads() {
     int* const data = managed<int>(2 * numbers);
     bool good[2] = {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Operations of warps: shuffles, votes, matches and barriers, with masks and in branches.
+// Warp operations: shuffles, votes, matches and barriers, with masks and in branches.
 #include "check.h"
 
 namespace {
@@ -36,7 +36,7 @@ __global__ void shuffle_in_parts(unsigned int* out) {
     out[threadIdx.x] = from + 100 * down + 10000 * up;
 }
 
-/// Half of a warp shuffles numbers of 64 bits while the other half is at numbers of 32.
+/// Half of a warp shuffles 64-bit numbers while the other half shuffles 32-bit numbers.
 __global__ void shuffle_both_widths(unsigned int* out) {
     const unsigned int lane = threadIdx.x;
     if (lane < 16) {
@@ -66,7 +66,7 @@ __global__ void matches(unsigned int* out) {
     out[threadIdx.x] = agree && equal == all_lanes ? same : 0;
 }
 
-/// Threads that have ended, and lanes that a warp does not have, have no value.
+/// Ended threads and lanes beyond the end of a warp have no value.
 __global__ void matches_of_some(unsigned int* out) {
     out[threadIdx.x] = 0;
     if (threadIdx.x % 4 == 3) return;
