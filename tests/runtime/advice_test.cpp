@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Advice, attributes of ranges and states of pages, and devices that use each
-// other's memory.
+// Advice, range attributes, page states, and devices that use each other's
+// memory.
 #include "device_fixture.hpp"
 
 #include <atomic>
@@ -238,7 +238,7 @@ TEST_F(Residency, ReportsLocationMappingsAndCauseOfTheLastMove) {
 }
 
 TEST_F(Residency, SeesThatMemoryIsLocked) {
-    // Sanitizers make mlock() do nothing.
+    // With sanitizers, mlock() does nothing.
     ASSERT_EQ(syscall(SYS_mlock, memory_.data(), page), 0);
     EXPECT_NE(hmm::residency(memory_.first(page))[0].flags & hmmPageLocked, 0u);
     EXPECT_EQ(hmm::residency(memory_.subspan(page, page))[0].flags & hmmPageLocked, 0u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Requirements of a test: on the device, the program, and the user.
+// Requirements that a test has of the device, the program or the user.
 #pragma once
 
 #include <hmm/hmm.hpp>
@@ -59,14 +59,14 @@ inline constexpr bool delays_signals = true;
 inline constexpr int own_threads = 2;
 #else
 inline constexpr bool delays_signals = false;
-inline constexpr int own_threads = 1; ///< of a program that has started none
+inline constexpr int own_threads = 1; ///< of a program that hasn't started any
 #endif
 
-/// For tests that look where pages are, or count faults.
+/// For tests that check where pages are, or count faults.
 #define NEEDS_PAGES_THAT_MOVE()                                                                    \
     if (is_cpu_device()) GTEST_SKIP() << "the cpu device has no memory that pages move to"
 
-/// For tests of what only the kernel can see or refuse.
+/// For tests that need the kernel to observe or refuse something.
 #define NEEDS_KERNEL()                                                                             \
     if (is_cpu_device()) GTEST_SKIP() << "the cpu device sees no munmap() and asks no privilege"
 

@@ -18,7 +18,7 @@
 namespace {
 
 constexpr std::size_t page = 4096;
-constexpr std::size_t item = 64 << 10; // a copy is divided into pieces of this size
+constexpr std::size_t item = 64 << 10; // copies are divided into pieces of this size
 
 class Copy : public OnDevice {
   protected:
@@ -97,13 +97,13 @@ TEST_F(Copy, RunsBesideTheKernelsOfOtherStreams) {
     kernels.synchronize();
 }
 
-/// What a copy owes its caller when the call returns.
+/// What a copy guarantees when the call returns.
 class CopyOrder : public Copy {
   protected:
     static constexpr std::size_t bytes = 4 * page;
     static constexpr std::size_t width = 100, height = 30; ///< of rows
 
-    /// Copies @count bytes in all, in stream_.
+    /// A call that copies @count bytes in total, in a stream.
     struct form {
         const char* name;
         std::size_t count;
@@ -152,7 +152,7 @@ class CopyOrder : public Copy {
         std::free(registered_);
     }
 
-    /// Until go_, the stream does not go on; then it sets @memory to 2.
+    /// Blocks the stream until go_ is set. Then it sets @memory to 2.
     void hold(void* memory = nullptr) {
         go_ = false;
         hmm::launch(stream_, 1, [this, memory](std::size_t) {
@@ -176,8 +176,8 @@ class CopyOrder : public Copy {
         rescue.join();
         ASSERT_FALSE(go_) << "the call waited";
     }
-    /// The call returns at once. What it copies is @found if the source has 1 in
-    /// front of the call, and 2 behind it. After a call that waited, none is made.
+    /// Expects that the call returns at once, and copies @found from a source that
+    /// is 1 before the call and 2 after it. After a call that waited it makes none.
     void expect_at_return(const form& with, void* to, void* from, hmmMemcpyKind kind, int found) {
         if (HasFatalFailure()) return;
         std::memset(to, 0, bytes);
@@ -193,8 +193,8 @@ class CopyOrder : public Copy {
                   static_cast<std::ptrdiff_t>(with.count))
             << with.name;
     }
-    /// The call returns when the copy is complete: it has what the work before it
-    /// wrote to @from.
+    /// Expects that the copy is complete when the call returns, and sees what
+    /// earlier work wrote to @from.
     void expect_complete(const form& with, void* to, void* from, hmmMemcpyKind kind) {
         std::memset(to, 0, bytes);
         std::memset(from, 1, bytes);
@@ -248,8 +248,8 @@ TEST_F(CopyOrder, ACopyBetweenMemoriesOfTheHostIsCompleteWhenTheCallReturns) {
         }
 }
 
-/// The device can write pageable memory, too: a copy of unknown direction has
-/// what the stream wrote before it.
+/// The device can also write pageable memory, so a copy of unknown direction
+/// must see what the stream wrote before it.
 TEST_F(CopyOrder, OfUnknownDirectionComesBehindWhatTheDeviceWrites) {
     for (const form& each : forms)
         expect_complete(each, device_, pageable_.data(), hmmMemcpyDefault);
@@ -310,7 +310,7 @@ TEST_F(CopyOrder, FillsDoNotWait) {
     EXPECT_EQ(pageable_[bytes - 1], 7);
 }
 
-/// Staged sources are bounded: those that do not fit are waited for.
+/// Staging memory is bounded: the call waits for sources that don't fit.
 TEST_F(CopyOrder, MoreThanCanBeStagedIsCopiedAllTheSame) {
     constexpr std::size_t part = 1 << 20;
     constexpr std::size_t parts = 40;
@@ -341,7 +341,7 @@ TEST_F(CopyOrder, MoreThanCanBeStagedIsCopiedAllTheSame) {
 
 TEST_F(CopyOrder, CopiesOfAnotherStreamThatAreCompleteTakeNoSpace) {
     constexpr std::size_t part = 1 << 20;
-    constexpr std::size_t parts = 32; ///< all that can be staged
+    constexpr std::size_t parts = 32; ///< fill the staging memory
     const hmm::stream filled;
     std::atomic<bool> filled_goes = false, is_complete = false;
     std::vector<unsigned char> source(part);
@@ -559,8 +559,8 @@ TEST_F(Copy, ABatchOfPrefetchesGoesWhereItIsTold) {
     EXPECT_EQ(used(), before);
 }
 
-/// setgid() makes the C library signal each thread of the program, also the
-/// parked threads that make calls for lanes.
+/// For setgid(), the C library signals each thread of the program, including
+/// the parked threads that make calls for lanes.
 TEST_F(Copy, PrefetchesGoOnWhenASignalComesInBetween) {
     NEEDS_PAGES_THAT_MOVE();
     constexpr std::size_t bytes = 64 << 20;

@@ -33,7 +33,7 @@ std::optional<hmm::error> error_on_device(Function body) {
     return std::nullopt;
 }
 
-/// Tests in which one item waits for another need several lanes.
+/// For tests in which one item waits for another, which need several lanes.
 inline bool has_lanes(int wanted) {
     return hmm::current_device().properties().multiProcessorCount >= wanted;
 }
@@ -58,7 +58,7 @@ class OnDevice : public testing::Test {
   protected:
     ~OnDevice() override { hmmDeviceReset(); }
 
-    /// The device still works, or works again after a reset.
+    /// Expects that the device works, possibly after a reset.
     static void expect_usable() {
         int answer = 0;
         on_device([&] { answer = 42; });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Examples that check their own results end with status 0, with small inputs.
+// Runs examples that check their own results, with small inputs. They must exit
+// with status 0.
 
 #include <gtest/gtest.h>
 
@@ -53,7 +54,7 @@ void expect_success(const std::vector<std::string>& command) {
     EXPECT_EQ(found.errors, "") << command[0];
 }
 
-/// Selects the cpu device for the programs that this one starts.
+/// Selects the cpu device for programs started by this one.
 class on_the_cpu_device {
   public:
     on_the_cpu_device() { setenv("HMMRT_DEVICE", "cpu", 1); }

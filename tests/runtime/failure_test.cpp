@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Programs with a device that failed: the messages on standard error, and that
-// nothing hangs.
+// Programs whose device fails: they write the right messages to standard error,
+// and don't hang.
 #include "capability.hpp"
 #include "device_fixture.hpp"
 
@@ -35,7 +35,7 @@ std::atomic<void (*)()> before_change = nullptr;
 } // namespace
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// The library's calls come here, too.
+// Also intercepts the library's calls.
 extern "C" [[gnu::visibility("default")]] int sigaction(int signal, const struct sigaction* action,
                                                         struct sigaction* before) noexcept {
     static const auto next =
@@ -47,7 +47,7 @@ extern "C" [[gnu::visibility("default")]] int sigaction(int signal, const struct
 
 namespace {
 
-/// Collects what is written to standard error during its lifetime.
+/// Captures standard error during its lifetime.
 class errors {
   public:
     errors() : file_(memfd_create("errors", MFD_CLOEXEC)), before_(dup(STDERR_FILENO)) {
@@ -71,7 +71,7 @@ class errors {
     int file_, before_;
 };
 
-/// The end of a program: its status and its messages on standard error.
+/// How a program ended: its status, and its messages on standard error.
 struct outcome {
     int status = -1;
     std::string errors;
@@ -90,7 +90,7 @@ bool kill_agent() {
     return any;
 }
 
-/// Runs a part of this program in a new process. A hang is a failure.
+/// Runs a part of this program in a new process. A hang fails the test.
 outcome run_program(const char* test, const std::string& environment = "",
                     unsigned limit_seconds = 100) {
     const int file = memfd_create("errors", 0);
@@ -296,8 +296,8 @@ TEST_F(Report, AnExceptionReleasesWhatTheKernelHeld) {
 
 // ---- the end of the program in device code
 
-/// Runs a part that ends launches, and then itself, by functions that end a
-/// program. A handler of the part says when it is called.
+/// Runs a part in which device code, and then the part itself, calls functions
+/// that end a program. A handler of the part prints when it is called.
 void expect_end_of_launches(const char* part) {
     const outcome seen = run_program(part, "HMMRT_LANES=2", 25);
     EXPECT_TRUE(seen.exited_with(0)) << seen.status << seen.errors;
@@ -311,7 +311,7 @@ void tell_handler() {
     std::fputs("handler\n", stderr);
 }
 
-/// Two lanes do it at once, and again after a reset.
+/// Two lanes call @leave at the same time, and again after a reset.
 void end_launches(void (*leave)()) {
     std::atexit(tell_handler);
     std::at_quick_exit(tell_handler);
@@ -345,8 +345,7 @@ void end_launches_by_err() {
     end_launches([] { errx(3, "why"); });
 }
 
-/// Returns the status of a child that device code forks, and that ends by
-/// @leave.
+/// Returns the status of a child that device code forks and that calls @leave.
 int status_of_child(void (*leave)()) {
     int status = -1;
     on_device([&] {
@@ -562,7 +561,7 @@ void block_signals() {
     std::exit(hmm::synchronize(std::nothrow) == hmmErrorLaunchTimeout ? 0 : 1);
 }
 
-/// 10 MiB are deeper than the usual stack of 8 MiB.
+/// 10 MiB exceed the default stack of 8 MiB.
 void recurse_deeply() {
     hmm::launch(1, [](std::size_t) { recurse(10 << 8); });
     std::exit(hmm::synchronize(std::nothrow) == hmmSuccess ? 0 : 1);
@@ -585,8 +584,8 @@ TEST(Program, WithASmallStackIsToldItsSize) {
     EXPECT_CONTAINS(small.errors, " (512 KiB), ");
 }
 
-// ---- handlers of the program, installed before the first use of a device or
-// after it
+// ---- handlers of the program, installed before or after the first use of a
+// device
 
 constexpr const char* install_before = "INSTALL=before";
 constexpr const char* install_after = "INSTALL=after";
@@ -692,10 +691,10 @@ void ignore_traps() {
     hmm::launch(1, [](std::size_t) { asm volatile("int3"); });
     if (hmm::synchronize(std::nothrow) == hmmSuccess) _exit(1);
     raise(SIGTRAP);
-    asm volatile("int3"); // that cannot be ignored
+    asm volatile("int3"); // can't be ignored
 }
 
-/// The handler calls the one that it has replaced, as crash handlers do.
+/// The handler calls the one that it replaced, as crash handlers do.
 void call_handler_before() {
     static struct sigaction before;
     install(SIGUSR2, SIG_IGN);
@@ -729,8 +728,8 @@ void restore_handler() {
     middle(nullptr);
 }
 
-/// Handlers that signal() installs do not tell what they replace, and pass on
-/// nothing but the signal.
+/// signal() doesn't return the full action that a handler replaces, so these
+/// handlers only pass on the signal number.
 void (*replaced_handler)(int);
 
 void call_replaced_handler(int signal) {
@@ -877,7 +876,7 @@ TEST_P(Handler, MayCallTheOneThatItReplacedWithTheSignalAlone) {
     const outcome seen = run_program("call_handler_of_signal", GetParam());
     EXPECT_TRUE(seen.exited_with(0)) << seen.status << seen.errors;
     EXPECT_EQ(calls_in(seen.errors), 2);
-    if (is_cpu_device()) { // elsewhere the default is no function that can be called
+    if (is_cpu_device()) { // otherwise the default isn't a function that can be called
         const outcome none = run_program("call_default_by_signal", GetParam());
         EXPECT_TRUE(died_of(none, SIGFPE)) << none.status << none.errors;
         EXPECT_EQ(calls_in(none.errors), 1);

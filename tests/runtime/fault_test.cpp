@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Device code with fatal errors: the launch ends, the program does not.
+// Fatal errors in device code end the launch, but not the program.
 #include "device_fixture.hpp"
 
 #include <atomic>
@@ -146,7 +146,7 @@ TEST_F(Fault, TheKernelsAddresses) {
     frame[0] = 1;
     if (++depth == limit) return 0;
     const int below = recurse(depth, limit);
-    return below + frame[0]; // used after the call: no tail call
+    return below + frame[0]; // used after the call, to prevent a tail call
 }
 
 TEST_F(Fault, StackOverflow) {
@@ -330,7 +330,7 @@ TEST_F(Fault, ResetWhileAnotherThreadWaits) {
         launched = gettid();
         EXPECT_EQ(hmm::synchronize(std::nothrow), hmmErrorDeviceLost);
     });
-    // If the reset came before the wait, there would be nothing to wait for.
+    // Reset only after the thread waits; otherwise it has nothing to wait for.
     EXPECT_TRUE(falls_asleep(launched));
     hmm::reset();
     waiter.join();

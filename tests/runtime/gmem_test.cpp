@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The calls of GMEM move memory, and free it.
+// GMEM's calls move and free memory.
 #include "mapped_fixture.hpp"
 
 #include <hmm/gmem.h>

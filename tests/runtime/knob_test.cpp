@@ -40,7 +40,7 @@ class Knobs : public OnDevice {
         return hmm::residency(memory).all_on(hmm::device(0));
     }
 
-    // Whole blocks, so that no other memory moves with it.
+    // Whole blocks, so that no other memory moves along.
     const hmm::managed_memory<unsigned char> owner_ = hmm::managed_memory<unsigned char>(bytes);
     const std::span<unsigned char> memory_ = owner_.get();
     const hmm::knob policy_ = hmm::knob("migration_policy");
@@ -74,7 +74,7 @@ TEST_F(Knobs, SayWhatTheyAre) {
     EXPECT_EQ(hmmKnobGetByIndex(&none, count), hmmErrorInvalidValue);
 }
 
-/// The cpu device has a list of its own.
+/// The cpu device has its own list.
 TEST_F(Knobs, AreTheSameOnTheCpuDeviceAsInTheModules) {
     const auto found = hmm::knobs();
     ASSERT_EQ(found.size(), hmmrt::knob_descriptions.size());

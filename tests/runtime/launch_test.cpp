@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Device code does what an ordinary program does.
+// Device code can do what ordinary code does.
 #include "device_fixture.hpp"
 
 #include <atomic>
@@ -132,7 +132,7 @@ TEST_F(Launch, UsesTheLibrarysStringAndMathFunctions) {
     frame[0] = 1;
     if (depth == 0) return 0;
     const int below = recurse(depth - 1);
-    return below + frame[0]; // used after the call: no tail call
+    return below + frame[0]; // used after the call, to prevent a tail call
 }
 
 TEST_F(Launch, HasAStackOfSeveralMegabytes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Moving memory through the interface, and how much device memory is used.
+// Moves memory through the interface, and checks how much device memory is used.
 #include "device_fixture.hpp"
 
 #include <cerrno>
@@ -117,7 +117,7 @@ TEST_F(Memory, SharedMemoryStaysAndWorks) {
 }
 
 TEST_F(Memory, PrefetchOfAHoleIsReportedOnceAndIsNotSticky) {
-    expect_usable(); // what the device maps at its start is not in the hole
+    expect_usable(); // start the device first: it must not map the hole
     munmap(memory_.data() + bytes / 2, page);
     hmm::prefetch(memory_, hmm::device(0));
     EXPECT_EQ(hmm::synchronize(std::nothrow), hmmErrorInvalidValue);
@@ -236,7 +236,7 @@ TEST_F(Memory, MappingsMadeOnTheDeviceAreTheProgramsOwn) {
 
 // ---- many allocations
 
-/// Returns a number of /proc/self/status, in KiB.
+/// Returns a value from /proc/self/status, in KiB.
 long status_of(const std::string& key) {
     std::ifstream status("/proc/self/status");
     for (std::string line; std::getline(status, line);)

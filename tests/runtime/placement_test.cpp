@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Discarded memory, registered memory, prefetches that report, pointers.
+// Discarded memory, registered memory, prefetches with reports, and pointers.
 #include "capability.hpp"
 #include "mapped_fixture.hpp"
 
@@ -23,8 +23,7 @@ class Placement : public OnMappedMemory {
         return memory_.data() + bytes / 2;
     }
 
-    /// Returns true if the kernel reports the mapping of this address as
-    /// locked.
+    /// Returns true if the kernel reports this address's mapping as locked.
     static bool is_locked(const void* ptr) {
         const auto at = reinterpret_cast<std::uintptr_t>(ptr);
         std::ifstream mappings("/proc/self/smaps");
@@ -143,7 +142,7 @@ TEST_F(Registered, WhatTheProgramHadLockedStaysLocked) {
     ASSERT_EQ(mmap(untouched, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
                    -1, 0),
               untouched);
-    // Sanitizers make mlock() do nothing.
+    // With sanitizers, mlock() does nothing.
     ASSERT_EQ(syscall(SYS_mlock, populated, 2 * page), 0);
     ASSERT_EQ(mlock2(untouched, page, MLOCK_ONFAULT), 0);
     const auto locked = [&] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A library that uses the device. A program loads it while it runs.
+// A library that uses the device. A program loads it at run time.
 #include <hmm/hmm.hpp>
 
 extern "C" __attribute__((visibility("default"))) bool use_device() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Quotas of this process and of its cgroup, and how they limit a device.
+// Quotas for this process and its cgroup, and their effect on a device.
 #include "capability.hpp"
 #include "device_fixture.hpp"
 
@@ -36,7 +36,7 @@ class Quotas : public OnDevice {
             ASSERT_EQ(value, expected);
     }
 
-    // Whole blocks, so that no other memory moves with it.
+    // Whole blocks, so that no other memory moves along.
     const hmm::managed_memory<unsigned char> owner_ = hmm::managed_memory<unsigned char>(bytes);
     const std::span<unsigned char> memory_ = owner_.get();
     const hmm::quota mine_ = hmm::quota(hmm::device(0));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Statistics of a device: faults, migrations and launches are counted.
+// Statistics of a device count faults, migrations and launches.
 #include "capability.hpp"
 #include "device_fixture.hpp"
 
@@ -24,7 +24,7 @@ class Statistics : public OnDevice {
         return result;
     }
 
-    // A whole block, so that no other memory moves with it.
+    // A whole block, so that no other memory moves along.
     const hmm::managed_memory<unsigned char> owner_ = hmm::managed_memory<unsigned char>(bytes);
     const std::span<unsigned char> memory_ = owner_.get();
 };

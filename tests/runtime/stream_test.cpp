@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Streams and events on the device. Data prove the order, and kernels that wait
-// for each other prove concurrency.
+// Streams and events on the device. Results show the order, and kernels that
+// wait for each other show concurrency.
 #include "device_fixture.hpp"
 
 #include <array>
@@ -367,7 +367,7 @@ TEST_F(Stream, HighPriorityGoesFirstWhenLanesBecomeFree) {
     hmm::launch(high, pieces, [&](std::size_t) { begun++; });
     go = true;
     hmm::synchronize();
-    // Another lane may have taken a piece without having started it.
+    // Another lane may have taken a piece without having started it yet.
     EXPECT_GT(least, pieces - lanes);
     EXPECT_EQ(begun, pieces);
 }
@@ -712,7 +712,7 @@ TEST_F(Stream, OfTwoDevicesWaitForEachOthersEvents) {
     here.synchronize();
     EXPECT_EQ(seen, 42);
 
-    // A device that is reset blocks no other device.
+    // Resetting a device must not block another device.
     std::atomic<bool> never = false;
     {
         const hmm::scoped_device use(second);

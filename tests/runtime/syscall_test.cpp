@@ -374,7 +374,7 @@ TEST_F(Syscall, CallsOfAnotherArchitectureEndTheLaunch) {
 
 TEST_F(Syscall, TheAgentsOwnInstructionIsOfNoUse) {
     NEEDS_AGENT();
-    // Finds a syscall instruction in the agent's image and jumps to it: the
+    // Find a syscall instruction in the agent's image and jump to it. The
     // seccomp filter must stop it.
     expect_end(hmmErrorSystemCall, "", [] {
         const auto* at = reinterpret_cast<const unsigned char*>(0x2a0000000000);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The program is not linked with the library. It loads and unloads a plugin
-// that uses the device.
+// This program isn't linked with the library. It loads and unloads a plugin that
+// uses the device.
 #include <gtest/gtest.h>
 
 #include <dlfcn.h>

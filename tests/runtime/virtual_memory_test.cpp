@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory objects and reserved ranges: which processor reaches what, when memory
-// is freed, other processes, and vectors that grow.
+// Memory objects and reserved ranges: access rights of processors, when memory
+// is freed, sharing with other processes, and vectors that grow.
 #include "capability.hpp"
 #include "device_fixture.hpp"
 
@@ -65,7 +65,7 @@ int export_memory(int socket) {
     return closed && pass_descriptor(socket, descriptor) == 0 ? 0 : 1;
 }
 
-/// Receives memory, and looks into it when its creator has exited.
+/// Receives memory, and reads it after its creator has exited.
 int import_memory(int socket) {
     const int descriptor = pass_descriptor(socket, -1);
     char none = 0;
@@ -104,9 +104,10 @@ TEST(A0_MemoryObjects, OutliveTheProcessThatExportedThem) {
     }
 }
 
-// ---- access, addresses, life
+// ---- access, addresses, lifetime
 
-/// True if the CPU may read there. A system call reads, so nothing dies.
+/// True if the CPU may read there. Uses a system call, which fails instead of
+/// raising a signal.
 bool cpu_reads(const std::byte* where) {
     const int file = memfd_create("reads", MFD_CLOEXEC);
     const bool success = pwrite(file, where, 1, 0) == 1;
@@ -129,10 +130,9 @@ std::size_t used() {
 
 class VirtualMemory : public OnDevice {
   protected:
-    /// Other memory of the program stays where it is, so that what is in use is
-    /// exact.
+    /// Keeps other memory of the program from moving, so that used() is exact.
     VirtualMemory() : before_(used()) { policy_.set(hmmMigrateNever); }
-    /// All device memory is free again.
+    /// Expects that all device memory is free again.
     ~VirtualMemory() override {
         hmmDeviceReset();
         EXPECT_EQ(used(), before_);
@@ -146,7 +146,7 @@ class VirtualMemory : public OnDevice {
     static void fill(std::span<std::byte> memory, int value) {
         on_device([=] { std::memset(memory.data(), value, memory.size()); });
     }
-    /// The device's sum of bytes.
+    /// The sum of the bytes, computed by the device.
     static std::size_t sum(std::span<const std::byte> memory) {
         std::size_t result = 0;
         on_device([=, &result] {
@@ -155,7 +155,7 @@ class VirtualMemory : public OnDevice {
         });
         return result;
     }
-    /// The code of the error of a write by the current device, which is reset.
+    /// The error code of a write by the current device. Resets the device.
     static hmmError_t written(std::byte* where) {
         const auto error = error_on_device([=] { *where = std::byte{1}; });
         hmm::reset();
@@ -287,7 +287,7 @@ TEST_F(VirtualMemory, ThatIsMigratableMovesToWhereItIsUsed) {
     EXPECT_EQ(sum(range.get()), 8 * unit);
 }
 
-/// On the cpu device a memory object is a file, which the limit counts for.
+/// On the cpu device, a memory object is a file, to which the limit applies.
 TEST_F(VirtualMemory, BeyondTheLimitOfFilesIsAnErrorThatNamesIt) {
     if (!is_cpu_device()) GTEST_SKIP() << "memory of devices is no file";
     hmmMemGenericAllocationHandle handle = 77;
@@ -313,7 +313,7 @@ TEST_F(VirtualMemory, ThatTheDeviceDoesNotHaveIsRefused) {
     prop.location = {hmmMemLocationTypeDevice, 0};
     const std::size_t total = hmm::device(0).memory().total / unit * unit;
     EXPECT_EQ(hmmMemCreate(&handle, total + unit, &prop, 0), hmmErrorMemoryAllocation);
-    hmm::launch(1, [](std::size_t) {}); // a quota is of a process that uses the device
+    hmm::launch(1, [](std::size_t) {}); // only processes that use the device have a quota
     hmm::synchronize();
     limit(unit);
     EXPECT_EQ(hmmMemCreate(&handle, 2 * unit, &prop, 0), hmmErrorMemoryAllocation);
@@ -339,8 +339,8 @@ TEST_F(VirtualMemory, ThatIsPinnedInSystemMemoryNeedsLockedMemory) {
 
 // ---- vectors
 
-/// Lets the process have some bytes of addresses more than it has, for the
-/// lifetime of the object.
+/// Limits the process to @more bytes of address space beyond what it uses now,
+/// for the lifetime of the object.
 class address_space_limit {
   public:
     explicit address_space_limit(std::size_t more) {
@@ -362,7 +362,7 @@ class GrowableVector : public VirtualMemory {
   protected:
     static constexpr std::size_t per_unit = unit / sizeof(unsigned);
 
-    /// The device numbers the elements from @first on.
+    /// Numbers the elements from @first on, on the device.
     static void number(const hmm::growable_vector<unsigned>& of, std::size_t first) {
         const std::span<unsigned> all = of.get();
         on_device([=] {
@@ -387,7 +387,7 @@ TEST_F(GrowableVector, KeepsElementsAndTheirMemoryWhenItMoves) {
     vector.grow(per_unit - 1);
     number(vector, 0);
     const unsigned* const first = vector.data();
-    // These addresses are taken, if not by this range.
+    // Ensure that these addresses are taken, by this range or something else.
     const hmm::address_range behind(unit, 0, first + vector.reserved());
     vector.grow(2);
     EXPECT_NE(vector.data(), first);
@@ -461,7 +461,7 @@ TEST_F(GrowableVector, IsAsItWasWhenMemoryEndsWhileItGrows) {
         EXPECT_EQ(used(), before_ + 2 * unit);
         EXPECT_EQ(wrong(vector), 0u);
     }
-    vector.push_back(2 * per_unit); // takes what is left, as doubling is not possible
+    vector.push_back(2 * per_unit); // takes the rest, because doubling is not possible
     EXPECT_EQ(vector.size(), 2 * per_unit + 1);
     EXPECT_EQ(wrong(vector), 0u);
 }

@@ -18,7 +18,7 @@
         }                                                                                          \
     } while (0)
 
-/* Maps new memory of the device at @at. */
+/* Maps new device memory at @at. */
 static int add_memory(CUdeviceptr at, size_t bytes, const CUmemAllocationProp* prop) {
     CUmemGenericAllocationHandle handle;
     CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
