@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Exits with 0 if no device holds a page of any process. Frees can be deferred:
-// it waits up to five seconds, then prints the devices in use and exits with 1.
+// Exits with 0 if no device holds a page of any process. Frees can be deferred,
+// so it waits up to five seconds before it prints the devices in use and exits
+// with 1.
 #include <linux/hmmrt.h>
 
 #include <cerrno>
@@ -13,7 +14,7 @@
 
 namespace {
 
-/// Returns a line for each device in use, "" if there are none.
+/// Returns a line for each device in use.
 std::string busy_devices(int manager) {
     std::string busy;
     for (unsigned id = 0; id < HMMRT_MAX_DEVICES; id++) {

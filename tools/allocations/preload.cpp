@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The functions of libc and of libhmmrt that allocate, for programs into which this library is
-// preloaded: each calls the next function of its name, and records what is large.
+// Wraps the allocation functions of libc and libhmmrt in programs into which this library is
+// preloaded. Each wrapper calls the next function of its name, and records large allocations.
 //
-// The end of memory is recorded before it, and its begin after it: so records are in the right
-// order for each address, whichever threads write them.
+// We record a free before it happens and an allocation after it, so that the records for an address
+// are in the right order, whichever threads write them.
 #include "recording.hpp"
 
 #include <cerrno>
@@ -44,7 +44,7 @@ void find(Function& into, const char* name) {
     into = reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
 }
 
-/// Returns false while the thread is looking for the functions: dlsym() may allocate.
+/// Looks up libc's functions. Returns false in a nested call, because dlsym() may allocate.
 bool find_next() {
     if (found.load(std::memory_order_acquire)) return true;
     if (finding) return false;
@@ -66,7 +66,7 @@ bool find_next() {
     return true;
 }
 
-/// Memory for dlsym(), which is never freed.
+/// Memory for allocations by dlsym(), which is never reused.
 alignas(std::max_align_t) constinit char early[8192] = {};
 constinit std::atomic<std::size_t> early_used = 0;
 
@@ -99,7 +99,7 @@ std::size_t size_of(void* memory) {
     return next.usable == nullptr || memory == nullptr ? 0 : next.usable(memory);
 }
 
-/// Copies from memory, if there is any, to @to, as far as both go.
+/// Copies an early allocation, if there is one, to @to: at most @bytes, and not beyond `early`.
 void* copied_from_early(void* to, const void* memory, std::size_t bytes) {
     if (to == nullptr || memory == nullptr) return to;
     const auto left =
@@ -116,8 +116,8 @@ void* moved_from_early(const void* memory, std::size_t bytes) {
     return allocated(copied_from_early(next.malloc(bytes), memory, bytes), bytes);
 }
 
-/// libhmmrt maps memory by system calls of its own, so its functions are replaced, too. Programs
-/// without it do not call these.
+/// libhmmrt makes its own system calls to map memory, so we wrap its functions, too. Programs
+/// without libhmmrt don't call these.
 template <class... Arguments>
 int call_runtime(std::atomic<void*>& found_at, const char* name, Arguments... arguments) {
     void* function = found_at.load(std::memory_order_acquire);
@@ -134,7 +134,7 @@ int allocated_by_runtime(int error, void** memory, std::size_t bytes) {
     return error;
 }
 
-/// The runtime knows the size, so each end is recorded.
+/// Only the runtime knows the size, so record each free.
 void note_end(const void* memory) {
     note(allocation_kind::freed, memory, SIZE_MAX);
 }

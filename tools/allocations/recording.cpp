@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <unwind.h>
 
-// where this library is, from the linker
+// the linker defines these at the start and end of this library
 extern "C" [[gnu::visibility("hidden")]] const char __ehdr_start, _end;
 
 namespace hmmctl {
@@ -26,7 +26,7 @@ constinit std::atomic<stage> now_at = stage::new_process;
 constinit allocation_ring* ring = nullptr;
 constinit std::uint64_t ring_slots = 0;
 constinit std::size_t least = 0;
-// getpid() is a system call, and code on a device may be forbidden to make any.
+// Cached, because getpid() is a system call, and device code may not be allowed to make any.
 constinit pid_t own_pid = 0;
 
 struct walk {
@@ -87,7 +87,7 @@ void after_fork() {
     append(allocation_kind::fork, static_cast<std::uint64_t>(parent), 0);
 }
 
-/// Maps the file. The descriptor does not stay: the program may close it and use its number.
+/// Maps the file. Doesn't keep the descriptor: the program could close it and reuse its number.
 bool map_ring(const char* path) {
     const int file = open(path, O_RDWR | O_CLOEXEC);
     if (file < 0) return false;
@@ -107,7 +107,8 @@ bool map_ring(const char* path) {
     return false;
 }
 
-/// The dynamic linker allocates before libc knows the environment; then nothing is decided yet.
+/// Maps the ring if the environment names one. Does nothing yet if the dynamic linker allocates
+/// before libc knows the environment.
 void begin() {
     stage expected = stage::new_process;
     if (environ == nullptr || !now_at.compare_exchange_strong(expected, stage::opening)) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tells hmmctl about allocations of this process.
+// Reports this process's allocations to hmmctl.
 #pragma once
 
 #include "allocation_ring.hpp"
@@ -8,7 +8,7 @@
 
 namespace hmmctl {
 
-/// While one exists, the thread allocates for the library itself, and that is not recorded.
+/// While an object exists, the thread's allocations are this library's own and aren't recorded.
 class inside {
   public:
     inside() : outermost_(!busy_) { busy_ = true; }
@@ -25,11 +25,11 @@ class inside {
     bool outermost_;
 };
 
-/// Returns true if allocations of this size are recorded. Without a ring, none are.
+/// Returns true if we record allocations of this size: false without a ring.
 bool is_recorded(std::size_t bytes);
 
-/// Only if is_recorded(): appends a record of this moment, with the calls that led here for a kind
-/// that begins. Leaves errno as it is.
+/// Appends a record with the current time, and with a backtrace for a new allocation or mapping.
+/// Only call this if is_recorded(). Preserves errno.
 void record(allocation_kind kind, const void* addr, std::size_t bytes);
 
 } // namespace hmmctl
