@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A program that needs one kind of advice of hmmctl, in a process of its own. `ADVISED CASE
-// CALL...` works on memory at the same address each time, and makes the calls that a profile
-// suggests: a CALL is what hmmctl prints. The cases are those of the list in advised_program.cpp.
+// A program that needs one kind of hmmctl's advice. `ADVISED CASE CALL...` works on memory at the
+// same address each time, and makes the calls that a profile suggests, in the form in which hmmctl
+// prints them. advised_program.cpp has the list of cases.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The program that needs advice: see advised.hpp.
+// A program that needs advice; see advised.hpp.
 #include "advised.hpp"
 
 #include <hmm/hmm.hpp>
@@ -59,7 +59,7 @@ void make(const suggested& call) {
     hmm::synchronize();
 }
 
-/// A prefetch to the CPU comes after the launches, all else before them.
+/// A prefetch to the CPU belongs after the launches, everything else before them.
 void make_those(const std::vector<suggested>& calls, bool for_the_end) {
     for (const suggested& call : calls)
         if (call.is_for_the_end() == for_the_end) make(call);
@@ -67,7 +67,7 @@ void make_those(const std::vector<suggested>& calls, bool for_the_end) {
 
 // --- work
 
-/// Touches one byte of each page.
+/// Touches a byte of each page.
 void read_pages(memory all) {
     const volatile unsigned char* const bytes = all.data();
     for (std::size_t at = 0; at < all.size(); at += page)
@@ -80,7 +80,7 @@ void write_pages(memory all) {
         bytes[at] = 2;
 }
 
-/// Calls f() in one lane, so that faults come in the order of accesses.
+/// Calls f() in a single lane, so that faults occur in the order of accesses.
 template <class Function>
 void on_device(int number, Function f) {
     const hmm::scoped_device on(hmm::device{number});
@@ -96,7 +96,7 @@ void read_on(int device, memory all) {
     on_device(device, [all] { read_pages(all); });
 }
 
-/// In a short run the manager would pin what goes back and forth before a profile shows much.
+/// Prevents that the manager pins thrashing pages before a profile of this short run shows them.
 void let_it_thrash() {
     hmm::knob("thrashing_enable").set(0);
     hmm::knob("thrashing_threshold").set(255);
@@ -127,7 +127,7 @@ void read_everywhere(memory all) {
     }
 }
 
-/// The faults are those of loads.
+/// Only the loads fault.
 void read_and_write(memory all) {
     read_pages(all);
     write_pages(all);
@@ -145,8 +145,8 @@ void sweep(memory all) {
     write_on(0, all);
 }
 
-/// The device has memory for 5 of the 8 blocks. The second half has more faults, as each moves
-/// less.
+/// The device has memory for 5 of the 8 blocks. The second half has more faults, because each fault
+/// moves less memory.
 void exceed_the_device(memory all) {
     let_it_thrash();
     hmm::set_granularity(all.last(all.size() / 2), 16 * page);
@@ -164,7 +164,7 @@ constexpr struct {
     const char* name;
     std::size_t bytes;
     void (*work)(memory);
-    void (*end)(memory); ///< on the CPU, after calls that are for the end
+    void (*end)(memory); ///< on the CPU, after the calls that belong at the end
 } cases[] = {
     {"ping_pong", 16 * page, share_with_the_cpu, nothing},
     {"ping_pong_between_devices", 16 * page, share_between_devices, nothing},

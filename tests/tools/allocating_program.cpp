@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Allocates, and says what it does, a line for each step: KIND ADDRESS BYTES. So a test can compare
-// that with what the preloaded library records.
+// Allocates, and prints a line for each step, KIND ADDRESS BYTES, so that a test can compare them
+// with the preloaded library's records.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -84,7 +84,7 @@ void use_small() {
     if (mmap(nullptr, 0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED) std::abort();
 }
 
-/// The program has no libhmmrt: only a preloaded library has the function.
+/// The program isn't linked with libhmmrt, so only a preloaded library has the function.
 void use_runtime() {
     void* const memory = reinterpret_cast<void*>(std::intptr_t{0x10000});
     say("freed", memory, SIZE_MAX);

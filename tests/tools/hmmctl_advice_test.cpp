@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Advice of a profile is right: a program that makes the suggested calls, and does the same else,
-// has as many faults less as the profile said, and no longer gets that advice. fault_latency is not
-// among them, because the machine's speed decides if it is given.
+// A profile's advice is right: a program that makes the suggested calls, and is otherwise
+// unchanged, saves as many faults as the profile predicted, and no longer gets that advice. We
+// leave out fault_latency, because it depends on the machine's speed.
 #include "advised.hpp"
 #include "hmmctl_run.hpp"
 
@@ -19,15 +19,15 @@ namespace {
 using nlohmann::json;
 using words = std::vector<std::string>;
 
-/// What is saved is an estimate: the first access of a processor after the advice can fault once
-/// more than it did without, as pages have to move to the place that is advised.
+/// The predicted savings are an estimate: after the advice, a processor's first access can cause an
+/// extra fault, because pages have to move to the advised place.
 constexpr double least_saved_share = 0.9;
 
 struct expectation {
     const char* program_case;
     const char* kind;
     std::size_t bytes;
-    std::set<std::string> calls, other_calls; ///< without their ranges
+    std::set<std::string> calls, other_calls; ///< without ranges
 };
 
 std::ostream& operator<<(std::ostream& out, const expectation& of) {
@@ -44,7 +44,7 @@ json profile_of(const std::string& program_case, const words& calls) {
     return profile;
 }
 
-/// Suggestions about the memory that the program has for them. The runtime's own is elsewhere.
+/// Suggestions for the program's test memory. The runtime's own memory is elsewhere.
 std::vector<json> suggestions_of(const json& profile) {
     std::vector<json> found;
     for (const json& one : profile.value("suggestions", json::array()))
@@ -61,7 +61,7 @@ std::uint64_t faults_of(const json& profile) {
     return 0;
 }
 
-/// Returns the calls without their range, as `hmmMemPrefetchAsync(0);`.
+/// Returns the calls without their ranges, such as `hmmMemPrefetchAsync(0);`.
 std::set<std::string> shapes_of(const words& calls, std::size_t bytes) {
     const std::string range =
         "reinterpret_cast<void*>(0x200000000000), " + std::to_string(bytes) + ", ";
@@ -74,13 +74,13 @@ std::set<std::string> shapes_of(const words& calls, std::size_t bytes) {
     return shapes;
 }
 
-/// A program, its profile, and what that suggests.
+/// A program, its profile, and the profile's suggestions.
 class advised {
   public:
     explicit advised(const char* program_case)
         : case_(program_case), before_(profile_of(case_, {})), given_(suggestions_of(before_)) {}
 
-    /// Expects suggestions of the kind only, each for the whole range.
+    /// Expects only suggestions of this kind, each for the whole range.
     void expect_suggested(const expectation& expected) const {
         for (const json& one : given_) {
             EXPECT_EQ(one["kind"], expected.kind) << one;
@@ -108,7 +108,7 @@ class advised {
         EXPECT_LE(static_cast<double>(has),
                   static_cast<double>(had) - least_saved_share * static_cast<double>(saved))
             << had << " faults before, " << saved << " of them to be saved";
-        for (const json& one : suggestions_of(after)) // which may have others for what is left
+        for (const json& one : suggestions_of(after)) // may have others for remaining faults
             EXPECT_NE(one["kind"], given_[0]["kind"]) << "it is suggested still: " << one;
     }
 
@@ -127,7 +127,7 @@ TEST_P(Advice, SavesTheFaultsThatItSays) {
         if (const words made = program.calls(which); !made.empty()) program.expect_saved(made);
 }
 
-/// Stores that come after loads are not known, so the first call is the wrong one.
+/// A profile doesn't see stores that follow loads, so its first call is wrong.
 TEST(AdviceForWhatLoadsHide, IsTheOtherCallOrComesWithTheNextProfile) {
     const advised program("written_behind_loads");
     const words call = program.calls("call"), other_call = program.calls("other_call");

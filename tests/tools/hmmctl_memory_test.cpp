@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What hmmctl says about the memory of another process is what that process has made of it.
+// hmmctl shows another process's memory as that process has set it up.
 #include "hmmctl_run.hpp"
 #include "observed.hpp"
 
@@ -22,7 +22,7 @@ using nlohmann::json;
 
 constexpr std::uint64_t part = 2 << 20, pages_of_part = part / 4096;
 
-/// Returns the range that begins there, null if none does.
+/// Returns the range that begins there, or null.
 json range_at(const json& answer, std::uint64_t start) {
     for (const json& range : answer["ranges"])
         if (range["start"] == start) return range;
@@ -53,7 +53,7 @@ TEST(Range, ListHasWhatTheProgramLaidOut) {
     EXPECT_EQ(moved["advice"]["last_prefetch"], "device 0");
     EXPECT_EQ(moved["advice"]["preferred_location"], json());
 
-    // no device is concerned with what the CPU alone has written
+    // not listed, because only the CPU has used it
     EXPECT_EQ(range_at(answer, start + part), json()) << answer;
 
     const json advised = range_at(answer, start + 2 * part);
@@ -147,7 +147,7 @@ TEST(Residency, ShowsFilesInSystemMemoryIfAllAreWanted) {
     EXPECT_TRUE(has_libc(all));
 }
 
-/// Returns the lines without colours, and counts these.
+/// Returns the lines without colours, and counts the colours.
 std::vector<std::string> lines_of(const std::string& text, std::size_t& colours) {
     const std::regex colour("\033\\[[0-9;]*m");
     colours = static_cast<std::size_t>(
@@ -161,7 +161,7 @@ std::vector<std::string> lines_of(const std::string& text, std::size_t& colours)
     return lines;
 }
 
-/// There are rows of cells, and none is longer than the width permits.
+/// Expects rows of cells that don't exceed the width.
 void expect_at_most(const std::vector<std::string>& lines, std::size_t width) {
     const std::regex row("[0-9a-f]{12}  [0-9a-fHDX.]+");
     std::size_t longest = 0;
@@ -182,7 +182,7 @@ TEST(Residency, DrawsAMap) {
     EXPECT_NE(found.out.find("\n0  device 0: "), std::string::npos) << found.out;
 }
 
-/// Runs hmmctl on a terminal of 50 columns. Returns what the terminal gets.
+/// Runs hmmctl on a terminal with 50 columns. Returns its output there.
 std::string on_terminal(const std::vector<std::string>& arguments,
                         const std::vector<std::string>& environment) {
     const int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -192,7 +192,7 @@ std::string on_terminal(const std::vector<std::string>& arguments,
     std::string text;
     const auto read_all = [&](pid_t) {
         char buffer[4096];
-        // it fails when the last one that writes has ended
+        // read() fails when the last writer has exited
         for (ssize_t got = 0; (got = read(terminal, buffer, sizeof(buffer))) > 0;)
             text.append(buffer, static_cast<std::size_t>(got));
     };

@@ -30,8 +30,8 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
     return pointers;
 }
 
-/// Opens the program before the user changes. Another user may not reach the file, nor execute it
-/// where it was built with a umask that takes this away, and gets a copy.
+/// Opens the program before we change the user. The other user may lack access to the file, or the
+/// right to execute it if it was built with a strict umask, and then gets a copy.
 int open_hmmctl(uid_t user) {
     const int file = open(HMMCTL, O_RDONLY | O_CLOEXEC);
     if (user == 0) return file;
@@ -54,11 +54,11 @@ int open_hmmctl(uid_t user) {
     _exit(cannot_run);
 }
 
-/// Returns the words of a command with underscores.
+/// Returns the words of a command, joined with underscores.
 std::string command_in(const std::vector<std::string>& arguments) {
     std::string command;
     for (const std::string& word : arguments) {
-        const bool is_list = word == "--list"; // another answer than without it
+        const bool is_list = word == "--list"; // has a schema of its own
         if (!is_list && word.find_first_not_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos)
             break;
         command += (command.empty() ? "" : "_") + word.substr(is_list ? 2 : 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs hmmctl and keeps what it prints.
+// Runs hmmctl and captures its output.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -15,10 +15,10 @@ struct result {
     std::string out, err;
 };
 
-constexpr uid_t other_user = 65534; ///< one without permissions
+constexpr uid_t other_user = 65534; ///< has no permissions
 constexpr std::size_t page = 4096;
 
-/// How to run a command; other than as this program runs.
+/// How to run a command, if not like this program.
 struct manner {
     uid_t uid = 0;             ///< user to become, 0 for none
     const char* out = nullptr; ///< file that gets standard output, instead of result.out
@@ -28,11 +28,10 @@ struct manner {
 
 result run_hmmctl(const std::vector<std::string>& arguments, const manner& how = {});
 
-/// Returns the answer in a text. It has to be as the schema of hmmctl has it for @command, as
-/// `trace_report`.
+/// Parses an answer. It must match hmmctl's schema for @command, for example `trace_report`.
 nlohmann::json answer_in(const std::string& text, const std::string& command);
 
-/// Runs a command that succeeds, and returns its JSON.
+/// Runs a command that must succeed, and returns its JSON.
 nlohmann::json json_of(std::vector<std::string> arguments, const manner& how = {});
 
 std::set<std::string> fields_of(const nlohmann::json& object);

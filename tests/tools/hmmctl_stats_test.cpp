@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `hmmctl stats` on a machine with devices: its counters are those of the other commands, and what
-// they count is what a program does.
+// `hmmctl stats` on a machine with devices: its counters match the other commands, and what a
+// program does.
 #include "hmmctl_run.hpp"
 #include "observed.hpp"
 
@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t laid_out_pages = 512; // that observed::lay_out() moves to device 0
+constexpr std::uint64_t laid_out_pages = 512; // observed::lay_out() moves these to device 0
 
 /// Returns the counters of `process show`, in the form of `stats`.
 json counters_shown(json object) {
@@ -35,7 +35,7 @@ std::uint64_t sum_of(const json& list, const std::string& name) {
     return sum;
 }
 
-/// The kernel's NUMA balancing may invalidate memory at any time, and blocks end in the background.
+/// NUMA balancing may invalidate memory at any time, and blocks are freed in the background.
 bool may_change(const std::string& name) {
     return name == "invalidations" || name == "blocks";
 }
@@ -57,7 +57,7 @@ TEST(Stats, HasTheCountersOfProcessShow) {
         EXPECT_EQ(found["devices"][i]["counters"], counters_shown(shown["devices"][i]));
         EXPECT_TRUE(found["devices"][i]["device"].is_null());
     }
-    shown.erase("used_bytes"); // the sum over devices
+    shown.erase("used_bytes"); // summed over devices
     json whole = counters_shown(shown);
     EXPECT_EQ(fields_of(found["counters"]), fields_of(whole));
     EXPECT_EQ(found["counters"]["cpu_faults"], whole["cpu_faults"]);

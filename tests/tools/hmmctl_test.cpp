@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// hmmctl on a machine with devices: its values are those of the process that it looks at, it shows
-// nothing without permission, and it refuses wrong input.
+// hmmctl on a machine with devices: its values match the observed process, it shows nothing without
+// permission, and it refuses wrong input.
 #include "hmmctl_run.hpp"
 #include "observed.hpp"
 
@@ -26,7 +26,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Returns the process with that pid of a list, null if it is not there once.
+/// Returns the list's process with that pid, or null unless there is exactly one.
 json process_in(const json& list, pid_t pid) {
     json found;
     for (const json& of : list["processes"])
@@ -37,7 +37,7 @@ json process_in(const json& list, pid_t pid) {
     return found;
 }
 
-/// What hmmGetStats() reports, by the names that hmmctl has for it.
+/// The values of hmmGetStats() under hmmctl's names.
 void expect_same(const hmmStats& stats, const json& process, const json& device) {
     EXPECT_EQ(process["cpu_faults"], stats.cpuFaults);
     EXPECT_EQ(process["migrated_to_host"], stats.pagesToHost);
@@ -63,7 +63,7 @@ TEST(Process, ShowHasTheValuesOfGetStats) {
     const observed program;
     own_words before = {}, after = {};
     json found;
-    // the kernel's NUMA balancing may invalidate memory at any time
+    // NUMA balancing may invalidate memory at any time
     for (int i = 0; i < 10; i++) {
         before = program.ask();
         found = json_of({"process", "show", std::to_string(program.pid())})["process"];
@@ -172,7 +172,7 @@ TEST(Process, ThatDoesNotUseADeviceIsAFailure) {
               "hmmctl: there is no process 2147483647\n");
 }
 
-/// Lists the devices when nothing uses them: memory of a process is freed a moment after its end.
+/// Lists the devices when nothing uses them. Memory is freed shortly after its process has exited.
 json idle_devices() {
     const auto is_used = [](const json& device) { return device["used_bytes"] != 0; };
     for (int i = 0; i < 200; i++, usleep(100000)) {
@@ -195,7 +195,7 @@ TEST(Device, ListAndShowAgree) {
         json shown = json_of({"device", "show", id})["device"];
         const json knobs = shown["knobs"];
         shown.erase("knobs");
-        // host memory behind the device is given back in the background
+        // the device returns host memory in the background
         EXPECT_EQ(shown.erase("backed_bytes") + device.erase("backed_bytes"), 2u);
         EXPECT_EQ(shown, device);
         EXPECT_EQ(knobs["oversubscription"],
@@ -322,7 +322,7 @@ INSTANTIATE_TEST_SUITE_P(
         words{"bench", "--repeats", "0"}, words{"bench", "--repeats", "1001"},
         words{"bench", "-o", ""}, words{"bench", "--quick", "--", "true"}));
 
-/// Measured once: it takes long on a debug kernel.
+/// Measured once, because it is slow on a debug kernel.
 const json& measured() {
     static const json answer = json_of({"bench", "--quick", "--pattern", "sequential"})["bench"];
     return answer;
@@ -333,7 +333,7 @@ TEST(Bench, MeasuresEachTransferAndVerifiesItsResult) {
     EXPECT_EQ(fields_of(answer), (std::set<std::string>{"version", "kernel", "clock", "processors",
                                                         "pages", "huge_pages", "device", "repeats",
                                                         "quick", "cases", "peers", "scaling"}));
-    EXPECT_EQ(answer["clock"], "time"); // the environment says nothing else
+    EXPECT_EQ(answer["clock"], "time"); // the environment doesn't select another
     EXPECT_EQ(answer["device"]["simulated"], true);
     EXPECT_EQ(answer["cases"].size(), 6u); // five transfers and the CPU
     for (const json& one : answer["cases"]) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Events on a machine with devices: recordings and profiles have what the program itself counts,
-// and nothing of processes that the user may not observe.
+// Events on a machine with devices: recordings and profiles match the program's own counts, and
+// contain nothing from processes that the user may not observe.
 #include "hmmctl_run.hpp"
 #include "observed.hpp"
 
@@ -26,7 +26,7 @@ using words = std::vector<std::string>;
 
 const std::string counted_program = OBSERVED;
 
-/// A folder for files of hmmctl.
+/// A folder for hmmctl's files.
 class Events : public testing::Test {
   protected:
     Events() {
@@ -42,7 +42,7 @@ class Events : public testing::Test {
         return {std::istreambuf_iterator<char>(file), {}};
     }
 
-    /// Runs the program that counts under hmmctl. Returns what it says about itself.
+    /// Runs the counting program under hmmctl. Returns its own report.
     own_words run_counted(words arguments) const {
         arguments.insert(arguments.end(), {"-o", file_, "--", counted_program, "--counted"});
         const result found = run_hmmctl(arguments);
@@ -53,7 +53,7 @@ class Events : public testing::Test {
         return said;
     }
 
-    /// Runs a command that succeeds and prints JSON.
+    /// Runs a command that must succeed and print JSON.
     static json json_of(const words& arguments) {
         const result found = run_hmmctl(arguments);
         EXPECT_EQ(found.status, 0) << found.err;
@@ -62,7 +62,7 @@ class Events : public testing::Test {
         return parsed;
     }
 
-    /// What `profile -o` has written.
+    /// The file that `profile -o` wrote.
     json profile() const { return answer_in(contents(), "profile")["profile"]; }
 
     json report() const { return ::json_of({"trace", "report", file_})["report"]; }
@@ -80,7 +80,7 @@ std::uint64_t pages_of(const json& tally) {
     return tally["bytes"].get<std::uint64_t>() / page;
 }
 
-/// What hmmGetStats() says of a device, by the names that a profile has for it.
+/// The values of hmmGetStats() for a device under a profile's names.
 void expect_same(const hmmStats& stats, const json& device) {
     EXPECT_EQ(device["device_faults"]["count"], stats.deviceFaults);
     EXPECT_EQ(device["failed_faults"]["count"], stats.failedFaults);
@@ -115,7 +115,7 @@ void expect_same(const own_words& said, const json& profile) {
     EXPECT_GT(said.stats[1].pagesToDevice, 0u);
 }
 
-/// The program gives its memory a name before it uses it, in one section.
+/// The program names its memory before it uses it, in a single section.
 void expect_annotations(const own_words& said, const json& profile) {
     const std::uint64_t faults = said.stats[0].deviceFaults + said.stats[1].deviceFaults;
     ASSERT_EQ(profile["names"].size(), 1u) << profile["names"];
@@ -203,7 +203,7 @@ TEST_F(Events, OfARecordingAreWhatTheProgramCounts) {
     expect_same(said, found);
 }
 
-/// The program allocates the memory that its devices use in one place.
+/// The program allocates all memory for its devices at one place in the code.
 TEST_F(Events, HaveThePlaceWhereMemoryIsAllocated) {
     for (const bool in_trace : {false, true}) {
         SCOPED_TRACE(in_trace ? "trace" : "profile");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A program on the device that hmmctl looks at, in a process of its own. `OBSERVED --counted` is
-// another: it uses the devices, writes own_words to standard output, and ends.
+// A program that uses the devices while hmmctl observes it, in a process of its own. `OBSERVED
+// --counted` is different: it uses the devices, writes own_words to standard output, and exits.
 #pragma once
 
 #include <hmm/hmm.hpp>
@@ -8,11 +8,11 @@
 #include <cstdint>
 #include <sys/types.h>
 
-/// What the program says about itself.
+/// The program's report about itself.
 struct own_words {
     hmmStats stats[2]; ///< of devices 0 and 1
     std::uint64_t used_bytes[2];
-    std::uint64_t laid_out; ///< address of what lay_out() made, 0 before
+    std::uint64_t laid_out; ///< address of lay_out()'s memory, 0 before the call
 };
 
 class observed {
@@ -24,12 +24,12 @@ class observed {
     ~observed();
 
     pid_t pid() const { return pid_; }
-    /// Asks the program.
+    /// Asks the program for its report.
     own_words ask() const { return send('?'); }
-    /// Lets it use the devices again. Returns what it says afterwards.
+    /// Lets it use the devices again. Returns its report afterwards.
     own_words use() const { return send('u'); }
-    /// Lets it map three times 2 MiB in a row: on device 0 by a prefetch, written by the CPU, and
-    /// untouched with device 1 as the preferred location. Returns what it says afterwards.
+    /// Lets it map three contiguous parts of 2 MiB: prefetched to device 0, written by the CPU, and
+    /// untouched with device 1 as the preferred location. Returns its report afterwards.
     own_words lay_out() const { return send('l'); }
 
   private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The program that hmmctl looks at. It is one of its own, without the libraries of the tests,
-// because addr2line reads all of its debug information.
+// The program that hmmctl observes. It is separate from the tests and their libraries, because
+// addr2line reads all of its debug information.
 #include "observed.hpp"
 
 #include <cstring>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t page = 4096, bytes = 4 << 20;
 
-/// Memory with pages that move one by one, whatever the machine's mode of huge pages is.
+/// Memory whose pages move one by one, whatever the machine's huge page setting is.
 auto managed_pages() {
     auto memory = hmm::managed_memory<unsigned char>(bytes);
     if (madvise(memory.get().data(), bytes, MADV_NOHUGEPAGE) != 0) _exit(3);
@@ -42,7 +42,7 @@ void lay_out() {
     constexpr std::size_t part = 2 << 20;
     void* const at =
         mmap(nullptr, 3 * part, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    // a huge page may be larger than what is written
+    // a huge page could extend beyond the written part
     if (at == MAP_FAILED || madvise(at, 3 * part, MADV_NOHUGEPAGE) != 0) _exit(3);
     laid_out = static_cast<unsigned char*>(at);
     std::memset(laid_out, 1, 2 * part);
@@ -62,7 +62,7 @@ own_words describe() {
     return words;
 }
 
-/// Answers each byte of standard input, until that ends.
+/// Answers each byte of standard input until its end.
 int run_observed() {
     const auto memory = managed_pages();
     use_devices(memory.get());
@@ -76,7 +76,8 @@ int run_observed() {
     return 0;
 }
 
-/// Uses the devices, writes own_words, and ends at once, so that what it says is all that it did.
+/// Uses the devices, writes own_words, and exits at once, so that the report covers all that it
+/// did.
 int run_counted() {
     const auto memory = managed_pages();
     use_devices(memory.get());

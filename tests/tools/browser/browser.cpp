@@ -18,7 +18,7 @@
 #include <system_error>
 #include <unistd.h>
 
-extern "C" { // the header of glibc 2.36 does not say so itself
+extern "C" { // missing in the header of glibc 2.36
 #include <sys/pidfd.h>
 }
 
@@ -103,7 +103,7 @@ class takes_too_long : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// Waits for what a process that was killed has left; this process is its reaper.
+/// Waits for the orphans of a killed process. This process is their subreaper.
 void reap_all() {
     constexpr int tries = 1000;
     for (int i = 0; i < tries; i++) {
@@ -123,7 +123,7 @@ output run(const texts& command, const texts& environment, const temporary_folde
         throw std::system_error(errno, std::generic_category(), "prctl");
     const pid_t process = start(command, environment, out, err);
     const bool ended = ends(process, time_limit);
-    kill(-process, SIGKILL); // the process is not waited for, so the number is still its own
+    kill(-process, SIGKILL); // not reaped yet, so the id is still valid
     int status = 0;
     waitpid(process, &status, 0);
     reap_all();
@@ -159,7 +159,7 @@ output browse(const std::string& page, const temporary_folder& folder, const tex
     const char* const path = std::getenv("PATH");
     const texts environment = {std::string("PATH=") + (path ? path : "/usr/bin:/bin"),
                                "HOME=" + folder / "", "TMPDIR=" + folder / ""};
-    // one start of about ten hangs before the browser has shown anything
+    // about one start in ten hangs before the browser shows anything
     try {
         return run(command, environment, folder);
     } catch (const takes_too_long&) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A browser without a screen, and what its tests do with files and programs.
+// A headless browser, and helpers for files and programs.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ void write(const std::string& path, std::string_view text);
 /// Returns the text with the first @old replaced.
 std::string changed(std::string text, std::string_view old, std::string_view by);
 
-/// A folder that is removed with all that is in it.
+/// A folder that is removed with its contents.
 class temporary_folder {
   public:
     temporary_folder();
@@ -33,10 +33,10 @@ struct output {
 
 texts own_environment();
 
-/// Runs a command that succeeds. None of its processes is left afterwards: they could still write
-/// to the folder.
+/// Runs a command that must succeed. Kills its remaining processes, which could still write to the
+/// folder.
 output run(const texts& command, const texts& environment, const temporary_folder& folder);
 
-/// Shows a page; @options say what to write of it. The browser gets no variables of a desktop,
-/// where it would look for services.
+/// Shows a page. @options determine what the browser writes. It doesn't get the environment of a
+/// desktop, where it would look for services.
 output browse(const std::string& page, const temporary_folder& folder, const texts& options);

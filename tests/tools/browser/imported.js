@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Lets the trace viewer import each trace of the page, and writes what it has made of them instead
-// of the page. Times are in nanoseconds from the start of the recording.
+// Lets the trace viewer import each trace of the page, and replaces the page by the results. Times
+// are in nanoseconds from the start of the recording.
 'use strict';
 
 const nanoseconds = time => Math.round(time * 1e6);
@@ -52,7 +52,7 @@ function unfinishedIn(model) {
   return found;
 }
 
-/// Neighbours that have the same slice around them, and the first ends after the second begins.
+/// Finds neighbouring slices with the same parent where the first ends after the second begins.
 function overlapsIn(model) {
   const found = [];
   for (const {sliceGroup} of model.getAllThreads())
@@ -88,7 +88,7 @@ function imported(text) {
   const traces = JSON.parse(document.getElementById('traces').textContent);
   const result = JSON.stringify(traces.map(imported));
   document.documentElement.innerHTML = '<pre></pre>';
-  // nothing that HTML writes in another way
+  // nothing that HTML would escape
   document.querySelector('pre').textContent =
       result.replace(/[^ -~]|[<>&]/g, one => '\\u' + one.charCodeAt(0).toString(16).padStart(4, '0'));
 }

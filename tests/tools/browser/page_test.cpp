@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A browser shows the HTML report of hmmctl. It reports no error, has all elements, and draws with
-// the colours of the page. Pages that are broken on purpose are found to be so.
+// A browser shows hmmctl's HTML report without errors, with all elements, and in the colours of the
+// page. The tests must detect pages that are broken on purpose.
 #include "browser.hpp"
 #include "page_trace.hpp"
 
@@ -34,8 +34,8 @@ std::string taken(std::string_view& text, std::string_view ends) {
     return front;
 }
 
-/// Returns the element at the start of the text, which is behind a `<`, and removes all but the
-/// `>`. The browser writes values of attributes in double quotes.
+/// Returns the element at the start of the text, which follows a `<`, and removes it up to the `>`.
+/// The browser writes attribute values in double quotes.
 element taken_tag(std::string_view& text) {
     element found = {taken(text, " \n>"), {}};
     while (!text.empty() && text.front() != '>') {
@@ -51,8 +51,8 @@ element taken_tag(std::string_view& text) {
     return found;
 }
 
-/// Returns the start tags, and the end tags with their `/`, of a document. What is in scripts and
-/// styles is text.
+/// Returns a document's start tags, and its end tags including the `/`. The contents of scripts and
+/// styles are text.
 std::vector<element> tags_of(std::string_view text) {
     std::vector<element> tags;
     const auto skip_to = [&](std::string_view what) {
@@ -71,11 +71,11 @@ std::vector<element> tags_of(std::string_view text) {
     return tags;
 }
 
-// ---- what a page has
+// ---- contents of a page
 
 const texts kinds = {"ping_pong", "read_by_several", "oversubscription", "sequential_faults"};
 
-/// A section, the name of an element, and how often the section has it at least.
+/// A section, the name of an element, and how often the section must at least contain it.
 struct required {
     std::string section, name;
     std::size_t least;
@@ -90,8 +90,8 @@ const std::vector<required> elements = {
 
 using colour = std::array<std::uint8_t, 3>;
 
-/// Charts have the colours of device faults, CPU faults, memory moved to devices, and evictions in
-/// the timeline, and of pages on devices in the map of blocks.
+/// Colours that charts must have: device faults, CPU faults, memory moved to devices, and evictions
+/// in the timeline, and pages on devices in the map of blocks.
 const std::vector<colour> colours = {{0xd9, 0x73, 0x0d},
                                      {0x1f, 0x6f, 0xb5},
                                      {0x2e, 0x8b, 0x57},
@@ -113,7 +113,7 @@ texts errors_in(const std::string& log) {
     return errors;
 }
 
-/// Returns what is wrong with the document and the log of a page that the browser has shown.
+/// Returns the problems in the document and the log of a page that the browser has shown.
 texts problems_of(const std::string& document, const std::string& log) {
     texts problems = errors_in(log);
     std::map<std::pair<std::string, std::string>, std::size_t> counts;
@@ -161,7 +161,7 @@ std::vector<colour> colours_missing(const std::string& picture) {
 
 // ---- tests
 
-/// For pictures: what has the colours of charts and is no chart is not shown.
+/// For pictures: hides other elements that have the colours of charts.
 const std::string only_charts = ".legend, .advice { display: none; }";
 
 class PageInABrowser : public testing::Test {
@@ -173,7 +173,7 @@ class PageInABrowser : public testing::Test {
         report = contents_of(page);
     }
 
-    /// Shows a page with a further style, and returns its document and its log.
+    /// Shows a page with an additional style. Returns its document and log.
     output show(const std::string& page, const std::string& style = only_charts) {
         write(folder / "page.html", changed(page, "</style>", style + "</style>"));
         return browse(folder / "page.html", folder, {"--dump-dom", "--screenshot=" + picture});
@@ -194,7 +194,7 @@ TEST_F(PageInABrowser, HasAllElementsAndColoursAndNoError) {
     EXPECT_EQ(problems_of(shown.out, shown.err), texts());
     EXPECT_EQ(colours_missing(picture), std::vector<colour>());
 
-    // what the document has is found to be missing if it is taken away
+    // must detect that an element is missing
     const auto problems_if = [&](std::string_view old, std::string_view by) {
         return problems_of(changed(shown.out, old, by), "");
     };

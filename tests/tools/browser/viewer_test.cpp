@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The trace viewer of Chromium imports a Chrome trace of hmmctl. It warns of nothing, and what it
-// has made of the trace is what was recorded. Traces that are broken on purpose are found to be so.
+// Chromium's trace viewer imports a Chrome trace of hmmctl without warnings, and its model matches
+// the recording. The tests must detect traces that are broken on purpose.
 #include "browser.hpp"
 #include "event_names.hpp"
 #include "viewer_trace.hpp"
@@ -24,7 +24,7 @@ namespace {
 using hmmctl::is_device;
 using nlohmann::json;
 
-// ---- what a viewer has to make of a recording
+// ---- expected model of a recording
 
 constexpr std::int64_t first_device_pid = 1 << 30;
 
@@ -165,7 +165,7 @@ void sort_lists(json& value) {
 
 // ---- the viewer
 
-/// Returns the folder of the viewer. The sources of Go have it, because `go tool trace` shows it.
+/// Returns the viewer's folder. Go's sources contain the viewer for `go tool trace`.
 std::string viewer_folder() {
     for (const char* const folder : {"/usr/share/go/src/cmd/trace/static/",
                                      "/usr/share/go/src/internal/trace/traceviewer/static/"})
@@ -184,7 +184,7 @@ std::string page_with(const texts& traces) {
            contents_of(IMPORTED_JS) + "</script>";
 }
 
-/// Returns what the viewer has made of each trace.
+/// Returns the viewer's model of each trace.
 json imported(const texts& traces, const temporary_folder& folder) {
     const std::string page = folder / "page.html", begin = "<pre>";
     write(page, page_with(traces));
@@ -211,7 +211,7 @@ class TraceInAViewer : public testing::Test {
         sort_lists(wanted_);
     }
 
-    /// Returns how the trace differs from the recording, as a patch.
+    /// Returns the difference between the trace and the recording, as a patch.
     std::string differences(const json& found) const { return json::diff(wanted_, found).dump(1); }
 
     const temporary_folder folder_;
@@ -226,7 +226,7 @@ TEST_F(TraceInAViewer, IsWhatWasRecorded) {
     EXPECT_EQ(differences(found), "[]");
 }
 
-/// Returns the first event of a phase and, unless it is empty, of a name.
+/// Returns the first event with this phase and, unless it is empty, with this name.
 json& first(json& events, const char* phase, const std::string& name = "") {
     return *std::find_if(events.begin(), events.end(), [&](const json& one) {
         return one["ph"] == phase && (name.empty() || one["name"] == name);
@@ -237,7 +237,7 @@ void remove_first(json& events, const char* phase) {
     events.erase(events.begin() + (&first(events, phase) - &events[0]));
 }
 
-/// A mistake in a trace, and what is to be found then.
+/// An error in a trace, and the finding that it must cause.
 struct mistake {
     std::function<void(json& events)> make;
     const char* found;

@@ -45,7 +45,7 @@ class rounds {
     }
 
   private:
-    /// Returns a time a bit later in the round.
+    /// Returns a slightly later time in the round.
     std::uint64_t about(std::uint64_t time) { return round_ + time + random_() % 97; }
 
     void add(hmmrt_event event, const char* name, thread in, std::uint64_t begin,
@@ -61,8 +61,8 @@ class rounds {
         add(event, name, in, when, when);
     }
 
-    /// A lane serves its own fault and that of another one. A second lane of the device fetches
-    /// memory at the same time.
+    /// A lane serves its own fault and another lane's. A second lane of the device fetches memory
+    /// at the same time.
     void add_batch() {
         hmmrt_event batch = event_of(HMMRT_EVENT_FAULT_BATCH), served = device_fault(0, 0),
                     replay = event_of(HMMRT_EVENT_REPLAY);
@@ -134,7 +134,7 @@ void write_recording(const viewed_recording& recorded, const std::string& path) 
     for (const named_event& one : recorded.events)
         events.push_back(one.event);
     const std::uint64_t end = events.back().time;
-    // a ring has some before others that end earlier
+    // a ring may have some before others that end earlier
     for (std::size_t i = 0; i + 2 < events.size(); i += 3)
         std::swap(events[i], events[i + 2]);
     file.add(events);

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-/// An event, and what it is called in a viewer.
+/// An event, and its name in a viewer.
 struct named_event {
     hmmrt_event event;
     std::string name;
@@ -19,9 +19,9 @@ struct viewed_recording {
     std::vector<named_event> events; ///< in the order of their ends
 };
 
-/// Returns one with all that a viewer shows: lanes of two devices that serve faults of each other,
-/// migrations that overlap on a link, events within others that begin or end with them, events of
-/// no process, and an event that began before the recording did.
+/// Returns a recording with everything that a viewer shows: lanes of two devices that serve each
+/// other's faults, migrations that overlap on a link, nested events that begin or end with their
+/// parents, events without a process, and an event that began before the recording.
 viewed_recording recording_for_a_viewer();
 
 void write_recording(const viewed_recording& recorded, const std::string& path);
