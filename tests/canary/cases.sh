@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# Cases are functions case_NAME of a script, which run_case runs one of. A case fails by its status, and prints why.
+# Cases are functions case_NAME of a script; its run_case runs one of them. A failing case prints why, and returns
+# nonzero.
 
 all_cases() { declare -F | sed -n 's/^declare -f case_//p'; }
 

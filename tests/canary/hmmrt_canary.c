@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A module that misbehaves on request. Tests of the test tools load it to check
- * that a warning, a leak and a hang each make a run fail:
+ * that a warning, a leak or a hang makes a run fail:
  *
  *   insmod hmmrt_canary.ko fault=warn   a WARN
  *   insmod hmmrt_canary.ko fault=leak   memory that no pointer refers to
