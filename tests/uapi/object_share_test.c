@@ -111,8 +111,10 @@ static uint64_t carry_out(struct partner_state *state, enum order order,
 	case CPU_CHECK:
 		return (uint64_t)(pages_check(state->buf, LEN, value) + 1);
 	case PROTECT:
-		return mprotect(state->buf, LEN, (int)value) ? (uint64_t)errno :
-							       0;
+		/* The mask clears the register's upper half: glibc does not. */
+		return mprotect(state->buf, LEN, (int)(value & RW)) ?
+			       (uint64_t)errno :
+			       0;
 	case COUNT:
 		return count_on(state, value);
 	case UNMAP:
