@@ -24,13 +24,17 @@
 static int power_down(const char *state)
 {
 	int fd = open("/sys/power/state", O_WRONLY | O_CLOEXEC);
-	ssize_t n;
-	int rc;
+	char seconds[16] = "5";
+	int rc = -errno;
 
-	if (fd < 0)
-		return -errno;
-	n = write(fd, state, strlen(state));
-	rc = n < 0 ? -errno : 0;
+	if (fd < 0 || !write_text(TEST_MODE, "freezer"))
+		return rc;
+	read_word(FROZEN_SECONDS, seconds);
+	write_text(FROZEN_SECONDS, "0");
+	rc = write(fd, state, strlen(state)) < 0 ? -errno : 0;
+	write_text(FROZEN_SECONDS, seconds);
+	if (!write_text(TEST_MODE, "none"))
+		rc = -EIO;
 	close(fd);
 	return rc;
 }
@@ -45,9 +49,8 @@ FIXTURE(power) {
 
 FIXTURE_SETUP(power)
 {
-	if (!write_text(TEST_MODE, "freezer"))
+	if (access(TEST_MODE, W_OK))
 		SKIP(_exit(SKIPPED), "cannot set " TEST_MODE);
-	write_text(FROZEN_SECONDS, "0");
 	ASSERT_EQ(0, session_start(&self->session, 1, 1));
 	self->agent = session_agent(&self->session);
 	self->space = self->session.space;
@@ -62,8 +65,6 @@ FIXTURE_SETUP(power)
 FIXTURE_TEARDOWN(power)
 {
 	EXPECT_EQ(0, session_end(&self->session));
-	EXPECT_TRUE(write_text(TEST_MODE, "none"));
-	write_text(FROZEN_SECONDS, "5");
 }
 
 /* The pages left the device without a CPU fault, and can return to it. */
@@ -108,6 +109,8 @@ TEST_F(power, pinned_object_survives_suspend_and_refuses_hibernation)
 	ASSERT_LE(0, object);
 	at = arena_map(LEN, PROT_READ | PROT_WRITE, MAP_SHARED, object, 0);
 	ASSERT_NE(NULL, at);
+	ASSERT_EQ(0, cmd_set_access(self->space, at, LEN, self->id,
+				    OBJECT_WRITE));
 	outcome = agent_fill(self->agent, at, LEN, PAGE_BYTES, 70);
 	ASSERT_EQ(0, outcome.error);
 	ASSERT_EQ(0, outcome.signal);
@@ -142,11 +145,25 @@ static void *touch_often(void *arg)
 	return NULL;
 }
 
+/* Waits until the device has written the word again. */
+static bool goes_on(const uint64_t *word)
+{
+	uint64_t before = __atomic_load_n(word, __ATOMIC_RELAXED);
+	unsigned int try;
+
+	for (try = 0; try < 10000; try++) {
+		if (__atomic_load_n(word, __ATOMIC_RELAXED) != before)
+			return true;
+		usleep(1000);
+	}
+	return false;
+}
+
 /* Waiting for a device or for memory must not keep the machine awake. */
 TEST_F(power, processes_are_frozen_while_their_memory_moves)
 {
 	struct toucher toucher = { .word = (uint64_t *)self->buf };
-	const uint64_t writes[] = { (uintptr_t)self->buf, 2000000000 };
+	const uint64_t increments[] = { (uintptr_t)self->buf, 1UL << 50 };
 	pthread_t thread;
 	uint64_t moved;
 	int i;
@@ -154,11 +171,14 @@ TEST_F(power, processes_are_frozen_while_their_memory_moves)
 	ASSERT_EQ(0, cmd_set_knob(self->space, HMMRT_SCOPE_SPACE, self->id,
 				  HMMRT_KNOB_THRASHING_ENABLE, 0));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, touch_often, &toucher));
-	agent_post(self->agent, 0, AGENT_WRITE_OFTEN, writes, 2);
+	agent_post(self->agent, 0, AGENT_ADD, increments, 2);
 	for (i = 0; i < 5; i++) {
 		moved = session_stats(&self->session, 0).out_migrated_to_host;
-		usleep(50000);
+		EXPECT_EQ(0, cmd_prefetch(self->space, self->buf, LEN, self->id,
+					  NULL));
+		EXPECT_TRUE(goes_on(toucher.word));
 		EXPECT_EQ(0, power_down("freeze"));
+		EXPECT_TRUE(goes_on(toucher.word));
 		EXPECT_LT(moved, session_stats(&self->session, 0)
 					 .out_migrated_to_host);
 	}
