@@ -39,6 +39,7 @@
 #include <linux/pagemap.h>
 #include <linux/slab.h>
 
+#include "compat/cgroup.h"
 #include "move.h"
 #include "trace.h"
 
@@ -323,6 +324,28 @@ static unsigned int evict_count_gone(const struct hmmrt_eviction *evict)
 	return n;
 }
 
+/*
+ * The core takes a reference to a page, and then its lock. Another migration of
+ * the page may end in between: then nobody maps the page, and the other thread is
+ * about to drop the last reference. Since 6.12 the charge has moved on with the
+ * content, and the core warns of a page that migrates without one. Older kernels
+ * keep the charge until the page is freed, and migrate the empty page.
+ */
+static void evict_drop_migrated(struct hmmrt_eviction *evict)
+{
+	unsigned int i;
+
+	for (i = 0; i < evict->entries; i++) {
+		struct page *page = migrate_pfn_to_page(evict->src[i]);
+
+		if (!page || hmmrt_page_is_charged(page))
+			continue;
+		evict->src[i] = 0;
+		unlock_page(page);
+		put_page(page);
+	}
+}
+
 /* Allocate nothing between begin and end: reclaim unmaps pages too. */
 static void evict_unmap(struct hmmrt_device *dev, struct hmmrt_eviction *evict,
 			bool for_alloc)
@@ -330,6 +353,7 @@ static void evict_unmap(struct hmmrt_device *dev, struct hmmrt_eviction *evict,
 	hmmrt_evictor_begin(&evict->evictor, dev, for_alloc);
 	hmmrt_migrate_device_pfns(evict->src, evict->entries);
 	hmmrt_evictor_end(&evict->evictor);
+	evict_drop_migrated(evict);
 }
 
 /* --- chunks --------------------------------------------------------------- */

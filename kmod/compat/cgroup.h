@@ -150,6 +150,16 @@ static inline unsigned long hmmrt_page_take_memcg(struct page *page)
 	return data;
 }
 
+/* Whether a locked page of a process has its charge. */
+static inline bool hmmrt_page_is_charged(struct page *page)
+{
+#ifdef CONFIG_MEMCG
+	return mem_cgroup_disabled() || page_folio(page)->memcg_data;
+#else
+	return true;
+#endif
+}
+
 static inline void hmmrt_page_give_memcg(struct page *page, unsigned long data)
 {
 #ifdef CONFIG_MEMCG
