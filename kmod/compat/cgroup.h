@@ -150,21 +150,22 @@ static inline unsigned long hmmrt_page_take_memcg(struct page *page)
 	return data;
 }
 
-/* Whether a locked page of a process has its charge. */
-static inline bool hmmrt_page_is_charged(struct page *page)
-{
-#ifdef CONFIG_MEMCG
-	return mem_cgroup_disabled() || page_folio(page)->memcg_data;
-#else
-	return true;
-#endif
-}
-
 static inline void hmmrt_page_give_memcg(struct page *page, unsigned long data)
 {
 #ifdef CONFIG_MEMCG
 	VM_WARN_ON_ONCE(PageCompound(page) || page_folio(page)->memcg_data);
 	page_folio(page)->memcg_data = data;
+#endif
+}
+
+/* Returns true if a page of a process has its charge. The page is locked. */
+static inline bool hmmrt_page_is_charged(struct page *page)
+{
+	VM_WARN_ON_ONCE(!PageLocked(page));
+#ifdef CONFIG_MEMCG
+	return mem_cgroup_disabled() || page_folio(page)->memcg_data;
+#else
+	return true;
 #endif
 }
 
