@@ -99,4 +99,3 @@ check_sparse() {
 	grep -E '(warning|error):|^WARNING:|^ERROR:' "$log" | sed "s|$copy/||g"
 	return 0
 }
-
