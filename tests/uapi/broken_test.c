@@ -860,11 +860,11 @@ TEST_F(broken, huge_pages_leave_without_huge_pages_in_system_memory)
 	ASSERT_LT(0, pid);
 	huge_pages_take();
 	close(ends[1]);
-	for (i = 0; i < 9000 && !waitpid(pid, NULL, WNOHANG); i++)
+	for (i = 0; i < 3000 && !waitpid(pid, NULL, WNOHANG); i++)
 		usleep(10000);
 	huge_pages_give_back();
-	EXPECT_LT(i, 9000);
-	if (i == 9000)
+	EXPECT_LT(i, 3000);
+	if (i == 3000)
 		waitpid(pid, NULL, 0);
 	close(ends[0]);
 	for (i = 0; i < 4; i++)

@@ -459,7 +459,7 @@ TEST_F(going, quota_is_dropped_with_its_device)
 #define PROCESSES	3
 /* Enough uses to meet removed devices, and the time limit for them. */
 #define USES		60
-#define USES_LIMIT_S	300
+#define USES_LIMIT_S	80
 
 /* Errors that are allowed once the device is gone. */
 static bool is_gone(int rc)
