@@ -140,6 +140,8 @@ struct move_out {
 	bool must_unreadable;		/* the touched page cannot be read */
 	bool raced;			/* the block is no longer one page */
 	bool reduced;			/* the window, for lack of memory */
+	/* Of a CPU fault in a block: its run, if the touched page moves. */
+	const struct hmmrt_policy_run *run;
 };
 
 /* There is no system memory for @n pages from index @i on. */
@@ -288,6 +290,26 @@ static void host_reached(struct move_out *out, const struct migrate_vma *args,
 		hmmrt_outcome_set(out->req, addr, n, HMMRT_OUTCOME_MOVED);
 }
 
+/*
+ * Continue the run of CPU faults. This is done before the pages are mapped again:
+ * then another thread may go on to the next block, and look at this run while
+ * the window is still being finalized.
+ */
+static void run_goes_on(const struct migrate_vma *args,
+			const struct move_out *out)
+{
+	struct hmmrt_block *block = out->block;
+	unsigned int page;
+
+	/* If another thread touched the page too, it repeats this window. */
+	if (!out->run || !out->must_moved || out->reduced)
+		return;
+	lockdep_assert_held(&block->migrate);
+	page = hmmrt_index_in_block(block, args->start) + out->must;
+	if (!hmmrt_policy_left_behind(&block->cpu_run, page, out->moved))
+		block->cpu_run = *out->run;
+}
+
 static void migrate_out(struct migrate_vma *args, struct host_pages *to,
 			struct move_out *out)
 {
@@ -310,6 +332,7 @@ static void migrate_out(struct migrate_vma *args, struct host_pages *to,
 				     hmmrt_pfn_pages(args->dst[i]), word);
 		host_page_used(to, i);
 	}
+	run_goes_on(args, out);
 	migrate_vma_finalize(args);
 }
 
@@ -652,12 +675,6 @@ static void cpu_fault_moved(const struct vm_fault *vmf,
 
 	if (space)
 		atomic64_add(out->moved, &space->migrated_to_host);
-	/* If another thread touched the page too, it repeats this window. */
-	if (block && out->must_moved && !out->reduced &&
-	    !hmmrt_policy_left_behind(&block->cpu_run,
-				      hmmrt_index_in_block(block, vmf->address),
-				      out->moved))
-		block->cpu_run = rules->run;
 	if (block && out->moved && out->cause == HMMRT_CAUSE_CPU_FAULT)
 		hmmrt_thrashing_moved_back(block,
 					   hmmrt_page_device(vmf->page),
@@ -725,6 +742,7 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 	struct move_out out = {
 		.block = block,
 		.cause = cpu_fault_cause(space),
+		.run = block ? &rules->run : NULL,
 	};
 	struct host_pages to = { .node = rules->node };
 	u64 began = hmmrt_now_us();
