@@ -57,6 +57,8 @@ extern "C" {
 #define gmemDeviceOfHnid(hnid) ((hnid)-1024)
 
 /*
+ * Migrates or discards memory, and returns when that is done.
+ *
  * MADV_PREFETCH: migrates the pages that the range touches to device @hnid, or
  * to system memory if @hnid is a node, and returns when they are there. Pages
  * that come from a device are allocated on the node; pages that are already in

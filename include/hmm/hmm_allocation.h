@@ -15,15 +15,18 @@ extern "C" {
 #endif
 
 /*
- * Allocates zero-filled memory, as hmmMallocManaged() does, and sets the current
- * device as its preferred location: faults of that device migrate pages to it.
- * Memory of two devices shares no page. Starts the device. The allocation takes no device
- * memory until it is touched, so a program may allocate more than the device
- * has. The CPU may access the memory; the access migrates the page back to
- * system memory. For 0 bytes, returns success and NULL.
+ * Allocates zero-filled memory, as hmmMallocManaged() does, and sets the
+ * current device as its preferred location: faults of that device migrate pages
+ * to it. Memory of two devices shares no page. Starts the device. The
+ * allocation takes no device memory until it is touched, so a program may
+ * allocate more than the device has. The CPU may access the memory; the access
+ * migrates the page back to system memory. For 0 bytes, returns success and
+ * NULL. hmmErrorMemoryAllocation if there is not enough memory.
  *
  * Memory of the cpu device cannot be evicted: hmmErrorMemoryAllocation if the
  * device has no memory left for the whole allocation.
+ *
+ * CUDA: allocates device memory immediately, and the CPU cannot access it.
  */
 HMM_API hmmError_t hmmMalloc(void** memory, size_t bytes);
 
@@ -36,8 +39,12 @@ HMM_API hmmError_t hmmMalloc(void** memory, size_t bytes);
  * Allocates zero-filled memory, as hmmMallocManaged() does, and registers it:
  * its pages are locked in system memory, and devices access them there. Errors
  * as for hmmHostRegister(). For 0 bytes, returns success and NULL.
+ *
+ * CUDA: no memory limit applies (nor on the cpu device here), and
+ * hmmHostAllocWriteCombined has an effect.
  */
 HMM_API hmmError_t hmmHostAlloc(void** memory, size_t bytes, unsigned int flags);
+/* As hmmHostAlloc(), without flags. */
 HMM_API hmmError_t hmmMallocHost(void** memory, size_t bytes);
 /*
  * Frees memory of hmmHostAlloc() or hmmMallocHost(), after all work of all
@@ -57,6 +64,9 @@ HMM_API hmmError_t hmmFreeHost(void* memory);
  * memory at any time. @ptr: a pointer from hmmMallocManaged() or a managed
  * variable, with @bytes 0; or the start of any range. hmmErrorInvalidValue for
  * unknown @flags, and for hmmMemAttachSingle with the legacy default stream.
+ *
+ * CUDA: on devices without concurrentManagedAccess the call decides if the CPU
+ * or a stream may use the memory.
  */
 HMM_API hmmError_t hmmStreamAttachMemAsync(hmmStream_t stream, void* ptr,
                                            size_t bytes HMM_DEFAULT(0),
@@ -127,15 +137,22 @@ typedef enum hmmMemPoolAttr {
 } hmmMemPoolAttr;
 
 /*
- * Allocates memory for work that is queued in @stream after this call, from the
- * current pool of the stream's device or from @pool. Earlier work in @stream
- * may still use the same memory through its previous allocation. Use an event
- * or a synchronisation to order accesses by other streams and by the CPU, and a
- * free in another stream, after this point of @stream. hmmErrorMemoryAllocation
- * if the pool would exceed its maximum size. For 0 bytes, returns success and
- * NULL.
+ * Allocates memory from the current pool of the stream's device, for work that
+ * is queued in @stream after this call. Earlier work in @stream may still use
+ * the same memory through its previous allocation. Use an event or a
+ * synchronisation to order accesses by other streams and by the CPU, and a free
+ * in another stream, after this point of @stream. hmmErrorMemoryAllocation if
+ * there is not enough memory, or the pool would exceed its maximum size. For 0
+ * bytes, returns success and NULL.
+ *
+ * CUDA: allocates device memory, and the CPU cannot access it.
  */
 HMM_API hmmError_t hmmMallocAsync(void** memory, size_t bytes, hmmStream_t stream);
+/*
+ * As hmmMallocAsync(), from @pool.
+ *
+ * CUDA: allocates device memory, and the CPU cannot access it.
+ */
 HMM_API hmmError_t hmmMallocFromPoolAsync(void** memory, size_t bytes, hmmMemPool_t pool,
                                           hmmStream_t stream);
 /*
@@ -147,7 +164,13 @@ HMM_API hmmError_t hmmMallocFromPoolAsync(void** memory, size_t bytes, hmmMemPoo
  */
 HMM_API hmmError_t hmmFreeAsync(void* memory, hmmStream_t stream);
 
-/* hmmErrorInvalidValue for @props that hmmMemPoolProps does not allow. */
+/*
+ * Creates a pool. hmmErrorNotSupported for handles that other processes can
+ * import and for a location that is not a device; hmmErrorInvalidValue for
+ * another allocation type.
+ *
+ * CUDA: supports both.
+ */
 HMM_API hmmError_t hmmMemPoolCreate(hmmMemPool_t* pool, const hmmMemPoolProps* props);
 /*
  * Destroys a pool without waiting. Its allocations stay valid until they are
@@ -161,18 +184,27 @@ HMM_API hmmError_t hmmMemPoolDestroy(hmmMemPool_t pool);
  */
 HMM_API hmmError_t hmmMemPoolTrimTo(hmmMemPool_t pool, size_t minBytesToKeep);
 /*
- * @value points to the type given at the attribute. hmmErrorInvalidValue for an
- * unknown attribute.
+ * Gets an attribute of a pool. @value points to an int or a uint64_t, as the
+ * attribute says. hmmErrorInvalidValue for an unknown attribute.
  */
 HMM_API hmmError_t hmmMemPoolGetAttribute(hmmMemPool_t pool, hmmMemPoolAttr attr, void* value);
 /*
- * As above. Also hmmErrorInvalidValue for an attribute that cannot be set, or
- * cannot be set to this value.
+ * Sets an attribute of a pool. @value points to an int or a uint64_t, as the
+ * attribute says. hmmErrorInvalidValue for an attribute that is unknown, cannot
+ * be set, or cannot be set to this value; hmmErrorNotSupported for reuse that
+ * follows event dependencies or adds internal dependencies.
+ *
+ * CUDA: supports both and enables them by default.
  */
 HMM_API hmmError_t hmmMemPoolSetAttribute(hmmMemPool_t pool, hmmMemPoolAttr attr, void* value);
+/* Gets the default pool of a device; the first call creates it. */
 HMM_API hmmError_t hmmDeviceGetDefaultMemPool(hmmMemPool_t* pool, int device);
+/* Gets the current pool of a device. */
 HMM_API hmmError_t hmmDeviceGetMemPool(hmmMemPool_t* pool, int device);
-/* hmmErrorInvalidValue for a pool of another device. */
+/*
+ * Sets the current pool of a device. hmmErrorInvalidValue for a pool of another
+ * device.
+ */
 HMM_API hmmError_t hmmDeviceSetMemPool(int device, hmmMemPool_t pool);
 
 #ifdef __cplusplus

@@ -29,7 +29,10 @@ typedef enum hmmMemcpyKind {
 /*
  * Allocates memory for @height rows of @width bytes with hmmMalloc(). Rows
  * start @pitch bytes apart, a multiple of 512. If @width or @height is 0,
- * returns success, NULL and a pitch of 0.
+ * returns success, NULL and a pitch of 0. hmmErrorInvalidValue for a size that
+ * exceeds the address space.
+ *
+ * CUDA: the pitch is a multiple of another number.
  */
 HMM_API hmmError_t hmmMallocPitch(void** memory, size_t* pitch, size_t width, size_t height);
 /*
@@ -38,6 +41,8 @@ HMM_API hmmError_t hmmMallocPitch(void** memory, size_t* pitch, size_t width, si
  * pitch below @width; hmmErrorInvalidValue for rows that exceed the address
  * space. The pitch of a single row may be 0; others below @width are
  * hmmErrorInvalidValue. If @width or @height is 0, the call has no effect.
+ *
+ * CUDA: refuses a kind that the memory does not have.
  */
 HMM_API hmmError_t hmmMemcpy2DAsync(void* to, size_t toPitch, const void* from, size_t fromPitch,
                                     size_t width, size_t height, hmmMemcpyKind kind,
@@ -45,15 +50,23 @@ HMM_API hmmError_t hmmMemcpy2DAsync(void* to, size_t toPitch, const void* from, 
 /*
  * Copies in the default stream of the current device and waits for it. The same
  * holds for the other functions below without "Async".
+ *
+ * CUDA: refuses a kind that the memory does not have.
  */
 HMM_API hmmError_t hmmMemcpy2D(void* to, size_t toPitch, const void* from, size_t fromPitch,
                                size_t width, size_t height, hmmMemcpyKind kind);
 /*
  * Queues a fill of the rows with the low byte of @value. The padding between
- * rows keeps its content. The pitch of a single row may have any value.
+ * rows keeps its content. The pitch of a single row may have any value. Other
+ * errors as for hmmMemcpy2DAsync().
  */
 HMM_API hmmError_t hmmMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height,
                                     hmmStream_t stream HMM_DEFAULT(nullptr));
+/*
+ * As hmmMemset2DAsync(), and waits.
+ *
+ * CUDA: does not always wait.
+ */
 HMM_API hmmError_t hmmMemset2D(void* to, size_t pitch, int value, size_t width, size_t height);
 
 /* ---- boxes ------------------------------------------------------------ */
@@ -123,18 +136,36 @@ typedef struct hmmMemcpy3DParms {
 
 /*
  * Allocates memory for a box with hmmMalloc(). Otherwise as hmmMallocPitch().
+ *
+ * CUDA: the pitch is a multiple of another number.
  */
 HMM_API hmmError_t hmmMalloc3D(hmmPitchedPtr* memory, hmmExtent extent);
 /*
  * Queues a copy of a box: copies each layer as hmmMemcpy2DAsync() does. Also
  * hmmErrorInvalidValue if the box has several layers and more rows than a layer
- * of the memory (ysize).
+ * of the memory (ysize). hmmErrorNotSupported for arrays.
+ *
+ * CUDA: has arrays.
  */
 HMM_API hmmError_t hmmMemcpy3DAsync(const hmmMemcpy3DParms* params,
                                     hmmStream_t stream HMM_DEFAULT(nullptr));
+/*
+ * As hmmMemcpy3DAsync(), and waits.
+ *
+ * CUDA: has arrays.
+ */
 HMM_API hmmError_t hmmMemcpy3D(const hmmMemcpy3DParms* params);
+/*
+ * Queues a fill of a box: fills each layer as hmmMemset2DAsync() does. Errors
+ * as for hmmMemcpy3DAsync().
+ */
 HMM_API hmmError_t hmmMemset3DAsync(hmmPitchedPtr to, int value, hmmExtent extent,
                                     hmmStream_t stream HMM_DEFAULT(nullptr));
+/*
+ * As hmmMemset3DAsync(), and waits.
+ *
+ * CUDA: does not always wait.
+ */
 HMM_API hmmError_t hmmMemset3D(hmmPitchedPtr to, int value, hmmExtent extent);
 
 /* ---- between devices -------------------------------------------------- */
@@ -144,9 +175,17 @@ HMM_API hmmError_t hmmMemset3D(hmmPitchedPtr to, int value, hmmExtent extent);
  * ignores them: a copy need not be told which device holds the memory. The
  * device of the stream copies. hmmErrorNotSupported if it has no access to a
  * mapping of a memory object on either side.
+ *
+ * CUDA: the arguments select the device memory; here each page may be anywhere.
  */
 HMM_API hmmError_t hmmMemcpyPeerAsync(void* to, int toDevice, const void* from, int fromDevice,
                                       size_t bytes, hmmStream_t stream HMM_DEFAULT(nullptr));
+/*
+ * As hmmMemcpyPeerAsync(), but first waits for the work of both devices, and
+ * then for the copy.
+ *
+ * CUDA: orders the copy after that work too, but does not wait for it.
+ */
 HMM_API hmmError_t hmmMemcpyPeer(void* to, int toDevice, const void* from, int fromDevice,
                                  size_t bytes);
 

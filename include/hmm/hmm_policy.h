@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Settings of the memory policy: knobs and quotas. hmm_runtime.h includes this
- * file.
+ * file. CUDA has no such functions: the settings of its driver are module
+ * parameters, which apply to all devices and processes.
  */
 #ifndef HMM_HMM_POLICY_H
 #define HMM_HMM_POLICY_H
@@ -73,16 +74,16 @@ typedef enum hmmReplayPolicy {
 /* Number of knobs of the current device. */
 HMM_API hmmError_t hmmKnobGetCount(int* count);
 /*
- * Gets a knob by its index, from 0 on, with the value that applies to the
- * current device.
+ * Gets a knob by its index, from 0 on, with its value in the device scope.
+ * hmmErrorInvalidValue for an index that does not exist.
  */
 HMM_API hmmError_t hmmKnobGetByIndex(hmmKnob* knob, int index);
 /*
  * Gets a knob by its name, with the value that applies in @scope to faults of
  * the current device; for a range, the value of its first page.
- * hmmErrorInvalidValue for an unknown name, an unknown scope type, and a scope
- * that @scopes of the knob does not include; the same holds for the next two
- * functions.
+ * hmmErrorInvalidValue for NULL or an unknown name, an unknown scope type, a
+ * scope that @scopes of the knob does not include, and a range that is not
+ * fully mapped; the same holds for the next two functions.
  */
 HMM_API hmmError_t hmmKnobGet(hmmKnob* knob, const char* name, hmmKnobScope scope);
 /*
@@ -91,7 +92,10 @@ HMM_API hmmError_t hmmKnobGet(hmmKnob* knob, const char* name, hmmKnobScope scop
  * CAP_SYS_ADMIN.
  */
 HMM_API hmmError_t hmmKnobSet(const char* name, unsigned int value, hmmKnobScope scope);
-/* Removes the value of a knob in @scope. */
+/*
+ * Removes the value of a knob in @scope; no error if none was set.
+ * hmmErrorNotPermitted as for hmmKnobSet().
+ */
 HMM_API hmmError_t hmmKnobReset(const char* name, hmmKnobScope scope);
 
 /* ---- quotas ----------------------------------------------------------- */

@@ -180,8 +180,19 @@ typedef enum hmmDeviceAttr {
     hmmDevAttrHostNumaId = 134
 } hmmDeviceAttr;
 
+/*
+ * Gets the properties of a device. Sizes of memory and of blocks are in bytes.
+ *
+ * CUDA: has no pageSize and no migrationBlockSize; has members for textures,
+ * surfaces and the identity of the device.
+ */
 HMM_API hmmError_t hmmGetDeviceProperties(hmmDeviceProp* prop, int device);
-/* Gets one attribute. hmmErrorInvalidValue if @attr is not an hmmDeviceAttr. */
+/*
+ * Gets one attribute. hmmErrorInvalidValue if @attr is not an hmmDeviceAttr.
+ *
+ * CUDA: has more attributes, for textures, surfaces and the identity of the
+ * device.
+ */
 HMM_API hmmError_t hmmDeviceGetAttribute(int* value, hmmDeviceAttr attr, int device);
 
 #ifdef __cplusplus

@@ -19,11 +19,16 @@ extern "C" {
 /* Version of this header: 1000 * major + 10 * minor. */
 #define HMMRT_VERSION 10
 
-/* Version of the loaded library, encoded as HMMRT_VERSION. */
+/*
+ * Version of the loaded library: 1000 * major + 10 * minor, as HMMRT_VERSION.
+ */
 HMM_API hmmError_t hmmRuntimeGetVersion(int* version);
 /*
  * Version of the library if the loaded modules implement the same interface
- * version. 0 if no modules are loaded, or they have another version.
+ * version. 0 if no modules are loaded, or they have another version. Missing
+ * modules are no error.
+ *
+ * CUDA: may be higher than the version of the library.
  */
 HMM_API hmmError_t hmmDriverGetVersion(int* version);
 
@@ -43,6 +48,8 @@ HMM_API hmmError_t hmmDriverGetVersion(int* version);
  * and they have no effect: all waits sleep, and devices can access all system
  * memory. hmmErrorInvalidValue for unknown flags, and for more than one
  * hmmDeviceSchedule flag.
+ *
+ * CUDA: the flags select how the CPU waits.
  */
 HMM_API hmmError_t hmmSetDeviceFlags(unsigned int flags);
 /* Gets the flags that were set; initially 0. */
@@ -68,13 +75,20 @@ typedef enum hmmLimit {
 } hmmLimit;
 
 /*
- * Gets a limit of the current device. hmmErrorInvalidValue for a @limit that is
- * not an hmmLimit.
+ * Gets a limit of the current device in bytes: the stack size of a lane
+ * (HMMRT_STACK_SIZE), or the heap size (SIZE_MAX). hmmErrorUnsupportedLimit for
+ * other limits, hmmErrorInvalidValue for a @limit that is not an hmmLimit.
+ *
+ * CUDA: has limits for printf and for launches by kernels.
  */
 HMM_API hmmError_t hmmDeviceGetLimit(size_t* value, hmmLimit limit);
 /*
  * Checks that the limit is at least @value and changes nothing.
- * hmmErrorInvalidValue if @value exceeds the limit.
+ * hmmErrorInvalidValue if @value exceeds the limit. HMMRT_STACK_SIZE sets the
+ * stack size before the program starts. Other errors as for
+ * hmmDeviceGetLimit().
+ *
+ * CUDA: sets the limit.
  */
 HMM_API hmmError_t hmmDeviceSetLimit(hmmLimit limit, size_t value);
 
@@ -97,6 +111,8 @@ typedef struct hmmFuncAttributes {
 /*
  * Gets the attributes of a function; they are the same for all functions.
  * hmmErrorInvalidDeviceFunction for NULL.
+ *
+ * CUDA: returns the requirements of the function.
  */
 HMM_API hmmError_t hmmFuncGetAttributes(hmmFuncAttributes* attributes, const void* function);
 
@@ -108,22 +124,35 @@ HMM_API hmmError_t hmmFuncGetAttributes(hmmFuncAttributes* attributes, const voi
  * because lanes have no shared memory. hmmErrorInvalidDeviceFunction if
  * @function is NULL, hmmErrorInvalidValue for a @blockSize below 1 and for
  * unknown flags.
+ *
+ * CUDA: depends on the requirements of the function.
  */
 HMM_API hmmError_t hmmOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* function,
                                                                 int blockSize, size_t sharedMem);
+/*
+ * As hmmOccupancyMaxActiveBlocksPerMultiprocessor(). @flags:
+ * hmmOccupancyDisableCachingOverride or 0.
+ *
+ * CUDA: depends on the requirements of the function.
+ */
 HMM_API hmmError_t hmmOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
     int* blocks, const void* function, int blockSize, size_t sharedMem, unsigned int flags);
 /*
  * Suggests a block size, and the number of blocks that occupies all lanes.
- * @blockSizeLimit: maximum block size, 0 for no limit. hmmErrorNotSupported if
- * @sharedMem is not 0. CUDA has this function in C++ only.
+ * @minGridSize gets the number of lanes, @blockSize 1024, or @blockSizeLimit if
+ * that is lower; @blockSizeLimit 0 is no limit. hmmErrorNotSupported if
+ * @sharedMem is not 0; other errors as for
+ * hmmOccupancyMaxActiveBlocksPerMultiprocessor(). CUDA has this function in C++
+ * only.
  */
 HMM_API hmmError_t hmmOccupancyMaxPotentialBlockSize(int* minGridSize, int* blockSize,
                                                      const void* function, size_t sharedMem,
                                                      int blockSizeLimit);
 /*
  * Shared memory available to each block when @blocks blocks run on a lane: 0
- * bytes.
+ * bytes. Errors as for hmmOccupancyMaxActiveBlocksPerMultiprocessor().
+ *
+ * CUDA: depends on the requirements of the function.
  */
 HMM_API hmmError_t hmmOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void* function,
                                                             int blocks, int blockSize);

@@ -4,13 +4,13 @@
  *
  * Names and semantics follow the CUDA runtime, with the prefix `hmm` in place
  * of `cuda`. A unified-memory program ports by search and replace. In C++,
- * hmm_overloads.hpp adds the overloads and default arguments that CUDA has.
- * docs/api.md lists the differences of each function. CUDA language keywords
- * (__global__, threadIdx, dim3) are in hmm_language.hpp. f<<<grid, block>>>(x)
- * must be written as hmmLaunchKernel(). The main difference: device code is
- * native code of this program. Every pointer that is valid on the CPU is valid
- * in a kernel (heap, stack, globals, mapped files), and so is every function
- * pointer.
+ * hmm_overloads.hpp adds the overloads and default arguments that CUDA has. The
+ * description of a function ends with its differences from CUDA's, if there are
+ * any. CUDA language keywords (__global__, threadIdx, dim3) are in
+ * hmm_language.hpp. f<<<grid, block>>>(x) must be written as hmmLaunchKernel().
+ * The main difference: device code is native code of this program. Every
+ * pointer that is valid on the CPU is valid in a kernel (heap, stack, globals,
+ * mapped files), and so is every function pointer.
  *
  * Work is queued in streams and runs asynchronously. The work of one stream
  * runs in order; different streams run in parallel as far as lanes are
@@ -73,15 +73,27 @@ extern "C" {
  * The number of devices that are visible: CUDA_VISIBLE_DEVICES, or
  * HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES, list them and give them their
  * numbers. Read when the program first uses a device. hmmErrorNoDevice if there
- * is none, hmmErrorInvalidDevice if a list names one twice.
+ * is none, hmmErrorInvalidDevice if a list names one twice. Device numbers are
+ * 0 to @count - 1.
  */
 HMM_API hmmError_t hmmGetDeviceCount(int* count);
-/* Sets the current device of the calling thread; initially 0. */
+/*
+ * Sets the current device of the calling thread; initially 0. Starts nothing.
+ *
+ * CUDA: initialises the device since version 12.
+ */
 HMM_API hmmError_t hmmSetDevice(int device);
+/* Gets the current device of the calling thread. */
 HMM_API hmmError_t hmmGetDevice(int* device);
-/* Free and total memory of the current device, for all processes together. */
+/*
+ * Free and total bytes of memory of the current device, for all processes
+ * together.
+ */
 HMM_API hmmError_t hmmMemGetInfo(size_t* free_bytes, size_t* total_bytes);
-/* Waits until all work queued on the current device is done. */
+/*
+ * Waits until all work queued on the current device is done, and returns its
+ * error.
+ */
 HMM_API hmmError_t hmmDeviceSynchronize(void);
 /*
  * Ends all work of the current device, migrates its pages back to system memory
@@ -91,12 +103,17 @@ HMM_API hmmError_t hmmDeviceSynchronize(void);
  * started are not called. Threads that are waiting for work of the device get
  * hmmErrorDeviceLost; later waits return at once. The next launch restarts the
  * device.
+ *
+ * CUDA: memory of the device becomes invalid, and only a new process clears a
+ * sticky error.
  */
 HMM_API hmmError_t hmmDeviceReset(void);
 
 /*
  * Sets @canAccessPeer to 1 if @device can access memory of @peer without
  * migrating it, else to 0; 0 if both are the same device. Starts both devices.
+ *
+ * CUDA: starts nothing.
  */
 HMM_API hmmError_t hmmDeviceCanAccessPeer(int* canAccessPeer, int device, int peer);
 /*
@@ -106,9 +123,12 @@ HMM_API hmmError_t hmmDeviceCanAccessPeer(int* canAccessPeer, int device, int pe
  * this process and to this direction only, and ends when one of the two devices
  * is reset. @flags must be 0. hmmErrorInvalidDevice if @peer is the current
  * device; hmmErrorPeerAccessAlreadyEnabled; hmmErrorPeerAccessUnsupported.
+ *
+ * CUDA: without peer access the memory of a peer cannot be accessed; here it
+ * migrates.
  */
 HMM_API hmmError_t hmmDeviceEnablePeerAccess(int peer, unsigned int flags);
-/* hmmErrorPeerAccessNotEnabled if peer access is not enabled. */
+/* Disables peer access. hmmErrorPeerAccessNotEnabled if it is not enabled. */
 HMM_API hmmError_t hmmDeviceDisablePeerAccess(int peer);
 
 /* ---- kernels ---------------------------------------------------------- */
@@ -141,7 +161,8 @@ typedef void (*hmmKernel_t)(const hmmThreadIndex* index, void* args);
  * @args itself. Threads of a block have no barrier and no shared memory:
  * hmmErrorNotSupported if @sharedMem is not 0. hmmErrorInvalidDeviceFunction if
  * @kernel is NULL; hmmErrorInvalidConfiguration if a dimension is 0 or the grid
- * has 2^64 or more threads.
+ * has 2^64 or more threads; hmmErrorInvalidValue for arguments that exceed the
+ * address space; hmmErrorInvalidResourceHandle for a stream of another device.
  *
  * The counterpart of CUDA's cudaLaunchKernel(), which takes a function with any
  * parameters and an array of pointers to its arguments, needs the parameter
@@ -163,7 +184,7 @@ typedef void (*hmmDestroyFunction_t)(void* closure);
  * Queues fn over [0, count); all lanes run pieces of the range. If @destroy is
  * not NULL, it is called once with @closure when the launch has ended. If the
  * call itself fails, the caller still owns the closure. @stream must belong to
- * the current device.
+ * the current device. Not in CUDA.
  */
 HMM_API hmmError_t hmmLaunchRange(hmmRangeFunction_t fn, void* closure, uint64_t count,
                                   hmmDestroyFunction_t destroy, hmmStream_t stream);
@@ -172,35 +193,37 @@ HMM_API hmmError_t hmmLaunchRange(hmmRangeFunction_t fn, void* closure, uint64_t
  * Allocates memory for a closure, aligned to 64 bytes; returns NULL if there is
  * not enough memory. Small closures are in memory that the CPU and the devices
  * both access without migration. A closure on the heap would migrate at each
- * launch.
+ * launch. Not in CUDA.
  */
 HMM_API void* hmmClosureAllocate(size_t bytes);
+/* Frees memory of hmmClosureAllocate(). NULL is ignored. Not in CUDA. */
 HMM_API void hmmClosureFree(void* closure);
 
 /*
- * For wrappers of kernels, as hmmLaunchKernel() has one: the same as
+ * Queues a wrapper of a kernel, as hmmLaunchKernel() has one: the same as
  * hmmLaunchFunction(wrapper, ...), but messages name @kernel, the function that
- * the wrapper calls. With @kernel NULL they name the wrapper.
+ * the wrapper calls. With @kernel NULL they name the wrapper. Not in CUDA.
  */
 HMM_API hmmError_t hmmLaunchWrapper(hmmKernel_t wrapper, const void* kernel, hmmDim3 gridDim,
                                     hmmDim3 blockDim, const void* args, size_t argsBytes,
                                     size_t sharedMem, hmmStream_t stream);
 
 /*
- * For compilers: a variable that the program declares as one of device code.
- * hmmPointerGetAttributes() reports it as hmmMemoryTypeManaged if @managed is not
- * 0, else as hmmMemoryTypeDevice, and a copy does not take it for pageable memory
- * (hmmMemcpyAsync). It must stay mapped for as long as the program runs. Starts
- * nothing. hmmErrorInvalidValue for NULL and for 0 bytes.
+ * Registers a variable that the program declares as one of device code; for
+ * compilers. hmmPointerGetAttributes() reports it as hmmMemoryTypeManaged if
+ * @managed is not 0, else as hmmMemoryTypeDevice, and a copy does not take it
+ * for pageable memory (hmmMemcpyAsync). It must stay mapped for as long as the
+ * program runs. Starts nothing. hmmErrorInvalidValue for NULL and for 0 bytes.
+ * Not in CUDA.
  */
 HMM_API hmmError_t hmmRegisterVariable(const void* variable, size_t bytes, int managed);
 
 /*
- * For wrappers of kernels in C++, as hmm::launch() and hmmLaunchKernel() have
- * them: ends the launch with hmmErrorAssert and an exception, which the program
- * gets with the error (hmmGetLastErrorException). @exception points to a
+ * Ends the launch with hmmErrorAssert and an exception; for wrappers of kernels
+ * in C++, as hmm::launch() and hmmLaunchKernel() have them. The program gets the
+ * exception with the error (hmmGetLastErrorException). @exception points to a
  * std::exception_ptr. To be called by a kernel; it does not return. Elsewhere
- * it calls std::terminate().
+ * it calls std::terminate(). Not in CUDA.
  */
 HMM_API void hmmEndLaunchByException(void* exception);
 
@@ -208,7 +231,10 @@ HMM_API void hmmEndLaunchByException(void* exception);
  * Enables or disables strict mode, in which a kernel that makes a system call
  * fails with hmmErrorSystemCall, as on a real GPU. Off by default. On by
  * default if HMMRT_STRICT=1 is set or the program runs under seccomp. The cpu
- * device makes all system calls in either mode.
+ * device makes all system calls in either mode. @strict: 0 disables it, other
+ * values enable it.
+ *
+ * CUDA: no such function; kernels can never make system calls.
  */
 HMM_API hmmError_t hmmSetStrict(int strict);
 
@@ -238,6 +264,7 @@ HMM_API hmmError_t hmmSetStrict(int strict);
 
 /* Creates a stream of the current device. Starts the device. */
 HMM_API hmmError_t hmmStreamCreate(hmmStream_t* stream);
+/* As hmmStreamCreate(). @flags: hmmStreamNonBlocking or 0. */
 HMM_API hmmError_t hmmStreamCreateWithFlags(hmmStream_t* stream, unsigned int flags);
 /*
  * Creates a stream with a priority. Lanes first take work of higher priority (a
@@ -246,10 +273,18 @@ HMM_API hmmError_t hmmStreamCreateWithFlags(hmmStream_t* stream, unsigned int fl
  */
 HMM_API hmmError_t hmmStreamCreateWithPriority(hmmStream_t* stream, unsigned int flags,
                                                int priority);
-/* Returns 0 (least) and -1 (greatest). Either pointer may be NULL. */
+/*
+ * Gets the range of priorities: 0 (least) and -1 (greatest). Either pointer may
+ * be NULL.
+ *
+ * CUDA: has more levels.
+ */
 HMM_API hmmError_t hmmDeviceGetStreamPriorityRange(int* leastPriority, int* greatestPriority);
+/* Gets the flags with which the stream was created. */
 HMM_API hmmError_t hmmStreamGetFlags(hmmStream_t stream, unsigned int* flags);
+/* Gets the priority of the stream, after clamping. */
 HMM_API hmmError_t hmmStreamGetPriority(hmmStream_t stream, int* priority);
+/* Gets the number of the stream's device. */
 HMM_API hmmError_t hmmStreamGetDevice(hmmStream_t stream, int* device);
 /* Destroys a stream without waiting. Work that is queued in it still runs. */
 HMM_API hmmError_t hmmStreamDestroy(hmmStream_t stream);
@@ -258,10 +293,10 @@ HMM_API hmmError_t hmmStreamDestroy(hmmStream_t stream);
  * also until the work that it waits for is done. After a sticky error, no host
  * function of the stream is running when this call returns. Closures of host
  * functions are destroyed at that point, or, if the device is lost, when it is
- * reset.
+ * reset. Returns the error of the device.
  */
 HMM_API hmmError_t hmmStreamSynchronize(hmmStream_t stream);
-/* hmmErrorNotReady if the stream has unfinished work. */
+/* Checks if all work of the stream is done: hmmErrorNotReady if not. */
 HMM_API hmmError_t hmmStreamQuery(hmmStream_t stream);
 /*
  * Work that is queued in @stream after this call waits for the last recorded
@@ -281,21 +316,24 @@ typedef void (*hmmHostFn_t)(void* userData);
  * must return, because later work of the stream waits for it. It must not call
  * the library and must not wait for work of a device. It is not called if the
  * device has failed.
+ *
+ * CUDA: calls of the library by @fn are undefined; here they return
+ * hmmErrorNotPermitted.
  */
 HMM_API hmmError_t hmmLaunchHostFunc(hmmStream_t stream, hmmHostFn_t fn, void* userData);
 
 /*
  * As hmmLaunchHostFunc(), and calls destroy(closure) once, when @fn has
  * returned or will not be called. @destroy must not call the library either. If
- * this call itself fails, the caller still owns the closure.
+ * this call itself fails, the caller still owns the closure. Not in CUDA.
  */
 HMM_API hmmError_t hmmLaunchHostClosure(hmmHostFn_t fn, void* closure, hmmDestroyFunction_t destroy,
                                         hmmStream_t stream);
 
 /*
- * Queues callback(stream, status, userData). It is called as a host function
- * is, but also if the device fails or is reset before: @status is then the
- * sticky error or hmmErrorDeviceLost. @flags must be 0.
+ * Queues callback(stream, status, userData). It is called exactly once, as a
+ * host function is, but also if the device fails or is reset before: @status is
+ * then the sticky error or hmmErrorDeviceLost. @flags must be 0.
  */
 typedef void (*hmmStreamCallback_t)(hmmStream_t stream, hmmError_t status, void* userData);
 HMM_API hmmError_t hmmStreamAddCallback(hmmStream_t stream, hmmStreamCallback_t callback,
@@ -310,15 +348,22 @@ HMM_API hmmError_t hmmStreamAddCallback(hmmStream_t stream, hmmStreamCallback_t 
 
 /* Creates an event of the current device. */
 HMM_API hmmError_t hmmEventCreate(hmmEvent_t* event);
+/*
+ * As hmmEventCreate(). @flags may contain hmmEventBlockingSync and
+ * hmmEventDisableTiming.
+ *
+ * CUDA: has interprocess events.
+ */
 HMM_API hmmError_t hmmEventCreateWithFlags(hmmEvent_t* event, unsigned int flags);
 /*
- * Records the event behind all work queued in @stream, which must be of the
- * same device. The call replaces the previous recording.
+ * Records the event behind all work queued in @stream. The call replaces the
+ * previous recording. hmmErrorInvalidResourceHandle for a stream of another
+ * device.
  */
 HMM_API hmmError_t hmmEventRecord(hmmEvent_t event, hmmStream_t stream HMM_DEFAULT(nullptr));
 /*
- * hmmErrorNotReady until all work before the recorded position is done. Success
- * if the event was never recorded.
+ * Checks if all work before the recorded position is done: hmmErrorNotReady if
+ * not. Success if the event was never recorded.
  */
 HMM_API hmmError_t hmmEventQuery(hmmEvent_t event);
 /*
@@ -329,7 +374,7 @@ HMM_API hmmError_t hmmEventSynchronize(hmmEvent_t event);
 /*
  * Milliseconds between two events, each measured when the device reached the
  * event. hmmErrorInvalidResourceHandle if an event has no timing or was never
- * recorded.
+ * recorded. hmmErrorNotReady if an event has not completed.
  */
 HMM_API hmmError_t hmmEventElapsedTime(float* ms, hmmEvent_t start, hmmEvent_t end);
 /*
@@ -359,16 +404,22 @@ HMM_API hmmError_t hmmEventDestroy(hmmEvent_t event);
  * Migrates the pages of the range to @location when the work queued before is
  * done. Best effort: pages that cannot move (file-backed, shared or pinned)
  * stay, and devices can still access them. @flags must be 0.
+ *
+ * CUDA: pages that cannot move are an error.
  */
 HMM_API hmmError_t hmmMemPrefetchAsync(const void* ptr, size_t bytes, hmmMemLocation location,
                                        unsigned int flags, hmmStream_t stream HMM_DEFAULT(nullptr));
 
 /*
  * Migrates @count ranges one after the other, each as hmmMemPrefetchAsync()
- * does. Ranges firsts[i] to firsts[i + 1] - 1 go to locations[i]; the ranges
- * from the last element of @firsts on go to the last location. firsts[0] must
- * be 0, and @firsts must be strictly increasing. If an argument is invalid,
- * nothing is queued. @flags must be 0.
+ * does. @ptrs and @sizes have @count elements, @locations and @firsts have
+ * @locationCount. Ranges firsts[i] to firsts[i + 1] - 1 go to locations[i]; the
+ * ranges from the last element of @firsts on go to the last location. firsts[0]
+ * must be 0, and @firsts must be strictly increasing, else
+ * hmmErrorInvalidValue. If an argument is invalid, nothing is queued. @flags
+ * must be 0.
+ *
+ * CUDA: ranges of a batch are not ordered.
  */
 HMM_API hmmError_t hmmMemPrefetchBatchAsync(void* const* ptrs, const size_t* sizes, size_t count,
                                             const hmmMemLocation* locations, const size_t* firsts,
@@ -410,11 +461,11 @@ typedef struct hmmPrefetchReport {
 
 /*
  * Migrates the pages of the range synchronously, without waiting for any
- * stream, and reports the result. Queued prefetches have no report. @report:
- * set on success; may be NULL. @outcomes: NULL or an array of @count elements;
- * outcomes[i] is the result for page i of the widened range. On an error some
- * elements may be set. hmmErrorInvalidValue if @count is less than the number
- * of pages.
+ * stream, and reports the result. Queued prefetches have no report;
+ * hmmMemGetResidency() tells where the pages are. @report: set on success; may
+ * be NULL. @outcomes: NULL or an array of @count elements; outcomes[i] is the
+ * result for page i of the widened range. On an error some elements may be set.
+ * hmmErrorInvalidValue if @count is less than the number of pages. Not in CUDA.
  */
 HMM_API hmmError_t hmmMemPrefetchWithReport(const void* ptr, size_t bytes, hmmMemLocation location,
                                             hmmPageOutcome* outcomes, size_t count,
@@ -429,6 +480,8 @@ HMM_API hmmError_t hmmMemPrefetchWithReport(const void* ptr, size_t bytes, hmmMe
  * including registered memory, is not discarded: the next synchronisation
  * returns hmmErrorInvalidValue. If an argument is invalid, nothing is queued.
  * @flags must be 0.
+ *
+ * CUDA: takes managed memory only, and reads after a discard are undefined.
  */
 HMM_API hmmError_t hmmMemDiscardBatchAsync(void* const* ptrs, const size_t* sizes, size_t count,
                                            unsigned long long flags,
@@ -436,6 +489,9 @@ HMM_API hmmError_t hmmMemDiscardBatchAsync(void* const* ptrs, const size_t* size
 /*
  * Discards each range and then migrates it as hmmMemPrefetchBatchAsync() does.
  * No data is copied.
+ *
+ * CUDA: differs as for hmmMemPrefetchBatchAsync() and
+ * hmmMemDiscardBatchAsync().
  */
 HMM_API hmmError_t hmmMemDiscardAndPrefetchBatchAsync(void* const* ptrs, const size_t* sizes,
                                                       size_t count, const hmmMemLocation* locations,
@@ -475,18 +531,21 @@ typedef enum hmmMemoryAdvise {
  * advice takes effect with the next device access. It belongs to the addresses
  * and is dropped when they are unmapped or moved. @location is ignored unless
  * the description of the advice names it. hmmErrorInvalidValue for unknown
- * advice.
+ * advice. Also hmmErrorInvalidValue for AccessedBy with a NUMA node.
+ *
+ * CUDA: has no NoMigrate.
  */
 HMM_API hmmError_t hmmMemAdvise(const void* ptr, size_t bytes, hmmMemoryAdvise advice,
                                 hmmMemLocation location);
-/* As hmmMemAdvise(), when the work queued before is done. */
+/* As hmmMemAdvise(), when the work queued before is done. Not in CUDA. */
 HMM_API hmmError_t hmmMemAdviseAsync(const void* ptr, size_t bytes, hmmMemoryAdvise advice,
                                      hmmMemLocation location,
                                      hmmStream_t stream HMM_DEFAULT(nullptr));
 /*
  * Sets how many bytes one device fault in the range migrates. The migrated unit
  * is aligned to its size. @granularity: a power of two from the page size to
- * migrationBlockSize, or 0 to remove the setting.
+ * migrationBlockSize, or 0 to remove the setting; otherwise
+ * hmmErrorInvalidValue. Not in CUDA.
  */
 HMM_API hmmError_t hmmMemSetGranularity(const void* ptr, size_t bytes, size_t granularity);
 
@@ -519,13 +578,16 @@ typedef enum hmmMemRangeAttribute {
  * the host is reported as hmmCpuDeviceId, except by the Type and Id attributes.
  * @dataSize: 4; for AccessedBy a nonzero multiple of 4, and what does not fit
  * is left out. hmmErrorInvalidValue for another size or attribute.
+ *
+ * CUDA: PreferredLocation does not return the CPU for a NUMA node of the host.
  */
 HMM_API hmmError_t hmmMemRangeGetAttribute(void* data, size_t dataSize,
                                            hmmMemRangeAttribute attribute, const void* ptr,
                                            size_t bytes);
 /*
- * Gets a consistent snapshot of @count attributes. If an argument is invalid,
- * nothing is written.
+ * Gets a consistent snapshot of @count attributes; the three arrays have @count
+ * elements, and @count must not be 0. If an argument is invalid, nothing is
+ * written.
  */
 HMM_API hmmError_t hmmMemRangeGetAttributes(void* const* data, const size_t* dataSizes,
                                             const hmmMemRangeAttribute* attributes, size_t count,
@@ -575,6 +637,9 @@ typedef struct hmmPointerAttributes {
  * Gets the attributes of an address. Also succeeds for an unmapped address: its
  * type is Unregistered, its location hmmInvalidDeviceId, and both pointers are
  * NULL.
+ *
+ * CUDA: has no @location, and its pointers are NULL for Unregistered memory;
+ * here they are the pointer itself.
  */
 HMM_API hmmError_t hmmPointerGetAttributes(hmmPointerAttributes* attributes, const void* ptr);
 
@@ -619,7 +684,7 @@ typedef struct hmmPageState {
 /*
  * Gets the state of each page: states[i] describes page i of the widened range
  * at some moment during the call. On an error some elements may be set.
- * hmmErrorInvalidValue if @count is less than the number of pages.
+ * hmmErrorInvalidValue if @count is less than the number of pages. Not in CUDA.
  */
 HMM_API hmmError_t hmmMemGetResidency(const void* ptr, size_t bytes, hmmPageState* states,
                                       size_t count);
@@ -629,7 +694,8 @@ HMM_API hmmError_t hmmMemGetResidency(const void* ptr, size_t bytes, hmmPageStat
  * pages as those of kernels do, and an unmapped address is a sticky error in
  * the same way. One lane at a time works on a copy; the other lanes stay
  * available to other streams. The ranges must not overlap.
- * hmmErrorInvalidMemcpyDirection for an unknown @kind. A copy of 0 bytes has no
+ * hmmErrorInvalidMemcpyDirection for an unknown @kind; hmmErrorInvalidValue for
+ * NULL or a range that exceeds the address space. A copy of 0 bytes has no
  * effect.
  *
  * Pageable memory is all memory except that of the allocating functions of this
@@ -646,14 +712,25 @@ HMM_API hmmError_t hmmMemGetResidency(const void* ptr, size_t bytes, hmmPageStat
  * - from pageable memory, hmmMemcpyDefault: the copy is complete at return
  * - else the call does not wait, and the stream orders the accesses to both
  *   sides; hmmMemcpyDeviceToDevice says so of any memory
+ *
+ * CUDA: refuses a kind that the memory does not have.
  */
 HMM_API hmmError_t hmmMemcpyAsync(void* to, const void* from, size_t bytes, hmmMemcpyKind kind,
                                   hmmStream_t stream HMM_DEFAULT(nullptr));
-/* Copies in the default stream of the current device and waits for it. */
+/*
+ * Copies in the default stream of the current device and waits for it.
+ *
+ * CUDA: refuses a kind that the memory does not have.
+ */
 HMM_API hmmError_t hmmMemcpy(void* to, const void* from, size_t bytes, hmmMemcpyKind kind);
 /* Queues a fill with the low byte of @value; otherwise as hmmMemcpyAsync(). */
 HMM_API hmmError_t hmmMemsetAsync(void* to, int value, size_t bytes,
                                   hmmStream_t stream HMM_DEFAULT(nullptr));
+/*
+ * As hmmMemsetAsync(), and waits.
+ *
+ * CUDA: does not always wait.
+ */
 HMM_API hmmError_t hmmMemset(void* to, int value, size_t bytes);
 
 /*
@@ -663,7 +740,10 @@ HMM_API hmmError_t hmmMemset(void* to, int value, size_t bytes);
  * that they can use huge pages. Less is aligned to 256 bytes, and may share a
  * page with other allocations of the same function, which have the same advice
  * and are in the same place then. @flags: hmmMemAttachGlobal or
- * hmmMemAttachHost; they have no effect.
+ * hmmMemAttachHost; they have no effect. hmmErrorInvalidValue for 0 bytes;
+ * hmmErrorMemoryAllocation if there is not enough memory.
+ *
+ * CUDA: the flags decide who may use the memory.
  */
 HMM_API hmmError_t hmmMallocManaged(void** memory, size_t bytes, unsigned int flags);
 /*
@@ -690,17 +770,21 @@ HMM_API hmmError_t hmmFree(void* memory);
  *
  * hmmErrorHostMemoryAlreadyRegistered if a byte of the range is registered or
  * is being registered by another thread; two registrations may share a page.
- * hmmErrorInvalidValue for memory that the library has allocated.
- * hmmErrorMemoryAllocation if RLIMIT_MEMLOCK does not allow it, and
- * hmmErrorNotPermitted if RLIMIT_MEMLOCK is 0; nothing has migrated then. On the
- * cpu device, where nothing migrates, the limit is no error.
- * hmmErrorMemoryAllocation also if there is not enough memory, or if a part of
- * the range cannot be accessed: it has no permissions (PROT_NONE) or lies
- * beyond the end of its file. Pages may have migrated back by then.
+ * hmmErrorInvalidValue for memory that the library has allocated;
+ * hmmErrorNotSupported for hmmHostRegisterIoMemory. hmmErrorMemoryAllocation if
+ * RLIMIT_MEMLOCK does not allow it, and hmmErrorNotPermitted if RLIMIT_MEMLOCK
+ * is 0; nothing has migrated then. On the cpu device, where nothing migrates,
+ * the limit is no error. hmmErrorMemoryAllocation also if there is not enough
+ * memory, or if a part of the range cannot be accessed: it has no permissions
+ * (PROT_NONE) or lies beyond the end of its file. Pages may have migrated back
+ * by then.
  *
  * The program must not munlock() or unmap the pages before hmmHostUnregister().
  * Pages that the program had locked with MLOCK_ONFAULT are populated by this
  * call, and remain locked without that flag.
+ *
+ * CUDA: no memory limit applies, and kernels may be unable to access
+ * unregistered memory.
  */
 HMM_API hmmError_t hmmHostRegister(void* ptr, size_t bytes, unsigned int flags);
 /*
@@ -715,6 +799,8 @@ HMM_API hmmError_t hmmHostUnregister(void* ptr);
 /*
  * Returns @host itself if it points into registered memory, else
  * hmmErrorInvalidValue. @flags must be 0.
+ *
+ * CUDA: may return another address.
  */
 HMM_API hmmError_t hmmHostGetDevicePointer(void** device, void* host, unsigned int flags);
 /*
@@ -757,6 +843,7 @@ typedef struct hmmFaultRecord {
  * until the failed device is reset.
  */
 HMM_API hmmError_t hmmGetLastError(void);
+/* As hmmGetLastError(), but does not clear the error. */
 HMM_API hmmError_t hmmPeekAtLastError(void);
 /* Name of an error, such as "hmmErrorIllegalAddress"; never NULL. */
 HMM_API const char* hmmGetErrorName(hmmError_t error);
@@ -764,22 +851,23 @@ HMM_API const char* hmmGetErrorName(hmmError_t error);
 HMM_API const char* hmmGetErrorString(hmmError_t error);
 /*
  * Describes the last failed call of this thread. The string is valid until the
- * thread's next hmm call.
+ * thread's next hmm call. Not in CUDA.
  */
 HMM_API const char* hmmGetLastErrorDetail(void);
 /*
  * Gets the fault record of the last failed call of this thread, if a failed
  * kernel was the cause; otherwise @error of the record is hmmSuccess. The
  * failed device need not be the current device, and may have been reset since.
+ * Not in CUDA.
  */
 HMM_API hmmError_t hmmGetLastErrorRecord(hmmFaultRecord* record);
 /*
- * For C++: gets the exception that left a kernel and caused the last failed call
- * of this thread. @exception points to a std::exception_ptr, which is empty
- * afterwards if there is no such exception.
+ * Gets the exception that left a kernel and caused the last failed call of this
+ * thread, for C++. @exception points to a std::exception_ptr, which is empty
+ * afterwards if there is no such exception. Not in CUDA.
  */
 HMM_API hmmError_t hmmGetLastErrorException(void* exception);
-/* Gets the fault record of the current device's sticky error. */
+/* Gets the fault record of the current device's sticky error. Not in CUDA. */
 HMM_API hmmError_t hmmGetLastFault(hmmFaultRecord* record);
 
 #ifdef __cplusplus

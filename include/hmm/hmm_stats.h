@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Statistics: what a device and the memory manager did for this process.
- * hmm_runtime.h includes this file.
+ * hmm_runtime.h includes this file. CUDA has no such function.
  */
 #ifndef HMM_HMM_STATS_H
 #define HMM_HMM_STATS_H
@@ -51,6 +51,7 @@ typedef struct hmmStats {
  * Gets the statistics of the current device. All counts are 0 while the device
  * is not started for this process; the call does not start it. The cpu device
  * counts launches only. Counts of one call may be of slightly different times.
+ * hmmErrorInsufficientDriver if the modules have no statistics.
  */
 HMM_API hmmError_t hmmGetStats(hmmStats* stats);
 

@@ -53,7 +53,8 @@ typedef unsigned long long hmmDeviceptr;
 /*
  * Handle of a memory object; never 0. Functions return
  * hmmErrorInvalidResourceHandle for a handle that was released as often as it
- * was created or retained, and for a value that never was a handle.
+ * was created or retained, and for a value that never was a handle (CUDA does
+ * not define this).
  */
 typedef unsigned long long hmmMemGenericAllocationHandle;
 
@@ -105,6 +106,8 @@ typedef struct hmmMemAccessDesc {
 /*
  * Gets the granularity of memory objects with these properties: 2 MiB, for both
  * values of @option. Errors in @prop as for hmmMemCreate().
+ *
+ * CUDA: the value depends on the device.
  */
 HMM_API hmmError_t hmmMemGetAllocationGranularity(size_t* granularity,
                                                   const hmmMemAllocationProp* prop,
@@ -115,12 +118,16 @@ HMM_API hmmError_t hmmMemGetAllocationGranularity(size_t* granularity,
  * device, the host or a NUMA node of the host. Does not start the device.
  * @flags must be 0. hmmErrorInvalidValue for a @size that is 0 or no multiple
  * of the granularity, and for @prop with unknown values; hmmErrorNotSupported
- * for handle types of other systems and for the members of allocFlags;
+ * for handle types of other systems, RDMA and special usage;
  * hmmErrorMemoryAllocation if the location has not enough memory, even after
  * evicting what may be evicted, or if a quota does not allow it;
  * hmmErrorNotPermitted if RLIMIT_MEMLOCK does not allow pinned memory of the
  * host, which is locked memory; hmmErrorOperatingSystem if the process has too
- * many open files: each memory object has a descriptor.
+ * many open files (each memory object has a descriptor), or because of its
+ * limit for the size of files (ulimit -f).
+ *
+ * CUDA: has no migratable memory and counts no locked memory, and compression
+ * has an effect.
  */
 HMM_API hmmError_t hmmMemCreate(hmmMemGenericAllocationHandle* handle, size_t size,
                                 const hmmMemAllocationProp* prop, unsigned long long flags);
@@ -146,7 +153,8 @@ HMM_API hmmError_t hmmMemGetAllocationPropertiesFromHandle(hmmMemAllocationProp*
  * points to an int. The descriptor is closed on exec, and the caller closes it
  * otherwise. Another process that receives it can import the memory object.
  * @flags must be 0. hmmErrorInvalidValue if the memory object was created
- * without this handle type; hmmErrorNotSupported for other handle types.
+ * without this handle type; hmmErrorNotSupported for handle types of other
+ * systems; hmmErrorOperatingSystem if the process has too many open files.
  */
 HMM_API hmmError_t hmmMemExportToShareableHandle(void* shareableHandle,
                                                  hmmMemGenericAllocationHandle handle,
@@ -156,7 +164,7 @@ HMM_API hmmError_t hmmMemExportToShareableHandle(void* shareableHandle,
  * Creates a handle of the memory object of a descriptor: @osHandle is the
  * descriptor, cast to a pointer. The caller still owns the descriptor. Each
  * call returns another handle. hmmErrorInvalidValue if the descriptor is not
- * one of a memory object.
+ * one of a memory object. Other errors as for hmmMemExportToShareableHandle().
  */
 HMM_API hmmError_t hmmMemImportFromShareableHandle(hmmMemGenericAllocationHandle* handle,
                                                    void* osHandle,
@@ -168,6 +176,7 @@ HMM_API hmmError_t hmmMemImportFromShareableHandle(hmmMemGenericAllocationHandle
  * granularity. The range begins at @addr if that is aligned and the addresses
  * are free; otherwise, and with @addr 0, elsewhere. @flags must be 0.
  * hmmErrorMemoryAllocation if there are not enough addresses.
+ * hmmErrorInvalidValue for an alignment that is no power of two.
  */
 HMM_API hmmError_t hmmMemAddressReserve(hmmDeviceptr* ptr, size_t size, size_t alignment,
                                         hmmDeviceptr addr, unsigned long long flags);
@@ -182,6 +191,8 @@ HMM_API hmmError_t hmmMemAddressFree(hmmDeviceptr ptr, size_t size);
  * may use the mapping until hmmMemSetAccess(). @flags must be 0.
  * hmmErrorInvalidValue if a part of the range is not reserved or already
  * mapped, or beyond the end of the memory object.
+ *
+ * CUDA: @offset must be 0.
  */
 HMM_API hmmError_t hmmMemMap(hmmDeviceptr ptr, size_t size, size_t offset,
                              hmmMemGenericAllocationHandle handle, unsigned long long flags);
@@ -190,6 +201,8 @@ HMM_API hmmError_t hmmMemMap(hmmDeviceptr ptr, size_t size, size_t offset,
  * and no CPU can reach the memory through these addresses. The call does not
  * wait for queued work. hmmErrorInvalidValue if a part of the range is not
  * mapped.
+ *
+ * CUDA: only whole mappings can be unmapped.
  */
 HMM_API hmmError_t hmmMemUnmap(hmmDeviceptr ptr, size_t size);
 
@@ -201,6 +214,8 @@ HMM_API hmmError_t hmmMemUnmap(hmmDeviceptr ptr, size_t size);
  * hmmErrorInvalidValue if a part of the range is not mapped, for no elements
  * and for unknown flags; hmmErrorNotSupported if a device, or the CPU, cannot
  * reach this memory.
+ *
+ * CUDA: the CPU gets no access to memory of a device.
  */
 HMM_API hmmError_t hmmMemSetAccess(hmmDeviceptr ptr, size_t size, const hmmMemAccessDesc* desc,
                                    size_t count);
@@ -217,6 +232,8 @@ HMM_API hmmError_t hmmMemGetAccess(unsigned long long* flags, const hmmMemLocati
  * there, rounded up as they do; or of registered memory, which that of
  * hmmHostAlloc() is too. @base or @size may be NULL. hmmErrorSymbolNotFound for
  * other addresses.
+ *
+ * CUDA: does not round.
  */
 HMM_API hmmError_t hmmMemGetAddressRange(hmmDeviceptr* base, size_t* size, hmmDeviceptr ptr);
 
