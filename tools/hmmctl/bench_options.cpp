@@ -63,12 +63,12 @@ void add_measuring(CLI::App& bench, request& asked) {
     add_names(bench, "--transfer", plan.transfers, bench_transfers(),
               "how data gets to the device; all");
     add_names(bench, "--peer", plan.peers, bench_peers(),
-              "what to measure beside patterns; all, if no patterns are asked for");
+              "other operations to measure; all, without any of these options");
     add_names(bench, "--scaling", plan.scaling, bench_scalings(),
-              "measure how much more several of these do than one");
+              "measure how throughput grows with the number of these; none");
     bench
         .add_option("--footprint", plan.footprints,
-                    "sizes of the data, as parts of the device's memory; 0.5")
+                    "sizes of the data, as parts of the device's memory, up to 8; 0.5")
         ->delimiter(',')
         ->allow_extra_args(false)
         ->type_name("PART")

@@ -36,7 +36,7 @@ void add_device_commands(CLI::App& app, request& asked) {
 void add_interval(CLI::App& command, request& asked) {
     command
         .add_option("--interval", asked.interval,
-                    "measure fault rates for that many seconds, at most an hour")
+                    "count for that many seconds, 0.01 to 3600, and show fault rates")
         ->type_name("SECONDS")
         ->check(why_no_interval);
 }
@@ -64,7 +64,8 @@ void add_commands(CLI::App& app, request& asked) {
     app.add_flag("--json", asked.as_json, "print JSON for programs");
     app.footer(
         "Exit status: 0 for success, 1 if the command failed or the doctor found something "
-        "bad, 2 if it was used wrongly; `trace record` and `profile` return that of COMMAND.");
+        "bad, 2 if it was used wrongly; `trace record` and `profile` return that of COMMAND, or "
+        "128 + N if signal N ended it.");
     add_device_commands(app, asked);
     add_process_commands(app, asked);
     add_memory_commands(app, asked);

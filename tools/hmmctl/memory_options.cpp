@@ -32,7 +32,7 @@ void add_residency(CLI::App& app, request& asked) {
     command.add_flag("--all", asked.all, "show files in system memory, too");
     command
         .add_option("--width", asked.columns,
-                    "columns to draw in, those of the terminal by default")
+                    "columns to draw in, 40 to 1000; those of the terminal, or 80")
         ->type_name("N")
         ->check(why_no_width);
     command.callback([&asked] {

@@ -33,10 +33,12 @@ std::string why_no_path(const std::string& text) {
 void add_ring_options(CLI::App& command, request& asked) {
     command
         .add_option("--events", asked.observed.ring_events,
-                    "size of the ring of events: a power of two")
+                    "size of the ring of events, a power of two from 64 to 262144; 65536")
         ->type_name("N")
         ->check(why_no_ring_size);
-    command.add_option("--seconds", asked.observed.seconds, "record for that time at most")
+    command
+        .add_option("--seconds", asked.observed.seconds,
+                    "record for that time at most, 0.01 to 3600; a COMMAND keeps running")
         ->type_name("SECONDS")
         ->check(why_no_interval);
 }
@@ -57,7 +59,7 @@ CLI::Option* add_allocation_options(CLI::App& command, request& asked) {
         "also find out where the COMMAND allocates memory");
     command
         .add_option("--least-bytes", asked.observed.allocations_from,
-                    "of allocations that are looked at, 65536 by default")
+                    "ignore smaller allocations, 4096 to 2^47; 65536")
         ->type_name("BYTES")
         ->check(why_no_allocation_size)
         ->needs(wanted);
@@ -168,7 +170,7 @@ CLI::Option* add_repetition(CLI::App& command, request& asked, const char* inter
 
 void add_top(CLI::App& app, request& asked) {
     CLI::App& command = *app.add_subcommand("top", "Show what processes do, again and again");
-    add_repetition(command, asked, "seconds between two tables, at most an hour");
+    add_repetition(command, asked, "seconds between two tables, 0.01 to 3600; 2");
     command.callback([&asked, &command] {
         refuse_json(command, asked);
         asked.command = [&asked] {
@@ -183,8 +185,7 @@ void add_stats(CLI::App& app, request& asked) {
         "stats", "Show all counters of a process, or of all processes and devices together");
     command.add_option("PID", asked.pid, "id of the process")->check(why_no_pid);
     CLI::Option* const interval = add_repetition(
-        command, asked,
-        "show what is counted in that many seconds, at most an hour, again and again");
+        command, asked, "count for that many seconds, 0.01 to 3600, again and again");
     command.get_option("--count")->needs(interval);
     command
         .add_option("--filter", asked.parts,
