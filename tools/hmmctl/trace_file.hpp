@@ -1,5 +1,29 @@
 // SPDX-License-Identifier: MIT
-// Files of recorded events. docs/hmmctl.md describes the format.
+// Files of recorded events. The first line is a JSON object:
+//
+//   format, version     "hmmrt-trace", 1
+//   event_bytes         the size of an event
+//   page_size           in bytes
+//   start               nanoseconds of CLOCK_MONOTONIC, the clock of events
+//   start_realtime      the same moment in nanoseconds of CLOCK_REALTIME
+//   command             empty if there was none
+//   devices             a list of objects with id, name and memory_bytes
+//
+// Parts follow without padding. Each has a kind (8 bytes, padded with NULs), the size of its
+// contents in bytes (64 bits, little-endian) and its contents:
+//
+//   events    struct hmmrt_events, event_bytes each, in the order of the ring
+//   process   a JSON object: space, pid, name, and code, a list of the executable mappings with
+//             start, end, offset and path. A later part replaces an earlier one for the same space.
+//             We write one with the first event of a process, and again for an instruction outside
+//             of the known mappings.
+//   allocs    allocation_records in the order of their ring, before any later events
+//   end       a JSON object: end (nanoseconds of CLOCK_MONOTONIC), dropped (numbers of lost events
+//             by type), dropped_allocations (number of lost records)
+//
+// Readers ignore unknown kinds, and the end of events that are longer than they expect. A file
+// without an end part is from a recording that was killed. We refuse files with another beginning
+// or version, files that end within a part, and impossible values.
 #pragma once
 
 #include "code_map.hpp"
