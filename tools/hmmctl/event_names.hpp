@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Names for the numbers in events, as docs/hmmctl.md lists them. Numbers that we don't know, for
-// example from a later module, are printed as numbers.
+// Names for the numbers in events, as hmmctl.schema.json lists them. Numbers that we don't know,
+// for example from a later module, are printed as numbers.
 #pragma once
 
 #include <linux/hmmrt_event.h>

@@ -16,8 +16,8 @@ namespace hmmctl {
 /// Maximum number of blocks in the heat map; we choose those with the most activity.
 constexpr std::size_t heat_rows = 200;
 
-/// Returns the data for the page's script. Its fields are internal to the page, so docs/hmmctl.md
-/// doesn't list them.
+/// Returns the data for the page's script. Its fields are internal to the page, so
+/// hmmctl.schema.json doesn't describe them.
 json page_data(const summary_of& what, const timeline& when);
 
 std::string html_of(const summary_of& what, const timeline& when);

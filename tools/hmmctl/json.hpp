@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The output of `--json`. hmmctl.schema.json lists the fields, and docs/hmmctl.md explains them.
+// The output of `--json`. hmmctl.schema.json describes the fields.
 #pragma once
 
 #include "devices.hpp"

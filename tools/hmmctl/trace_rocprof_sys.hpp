@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The unified memory summary of AMD's ROCm Systems Profiler. docs/hmmctl.md lists the fields.
+// The unified memory summary of AMD's ROCm Systems Profiler. docs/hmmctl.md explains the fields.
 #pragma once
 
 #include "json.hpp"
