@@ -46,7 +46,7 @@ advice_work advice_of(const void* ptr, std::size_t bytes, hmmMemoryAdvise advice
     const page_range pages = pages_around(ptr, bytes);
     require(!is_accessed_by(advice) || location.type == hmmMemLocationTypeDevice ||
                 location.type == hmmMemLocationTypeHost,
-            "the location for AccessedBy is neither a device nor the host");
+            "AccessedBy needs a device or the host as its location");
     return {pages.addr, pages.len, 0, kind.kernel,
             kind.has_location ? location_id(location, started) : 0};
 }
@@ -98,7 +98,7 @@ hmmError_t hmmMemSetGranularity(const void* ptr, size_t bytes, size_t granularit
     return guarded("hmmMemSetGranularity", [&] {
         const page_range pages = pages_around(ptr, bytes);
         require(granularity == 0 || is_granularity(granularity),
-                "not a power of two from the page size to the block size");
+                "the granularity is not a power of two between the page size and the block size");
         const std::uint32_t kind =
             granularity != 0 ? HMMRT_ADVICE_SET_GRANULARITY : HMMRT_ADVICE_UNSET_GRANULARITY;
         advise_now({pages.addr, pages.len, granularity, kind, 0});

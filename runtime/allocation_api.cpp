@@ -84,7 +84,8 @@ void free_memory(void* memory) {
     const auto wanted = [](const allocation& each) { return each.kind != memory_kind::host; };
     managed_memory& all = process::get().managed();
     const auto found = all.find(memory);
-    const char* const wrong = "no memory of hmmMalloc() and its relatives, or freed already";
+    const char* const wrong =
+        "not allocated by hmmMalloc() or a similar function, or already freed";
     require(found.has_value(), wrong);
     giving_back back(*found);
     require(all.forget(memory, wanted).has_value(), wrong);
@@ -96,7 +97,8 @@ void free_host(void* memory) {
     const auto wanted = [](const allocation& each) { return each.kind == memory_kind::host; };
     managed_memory& all = process::get().managed();
     const auto found = all.find(memory);
-    const char* const wrong = "no memory of hmmHostAlloc(), or freed already";
+    const char* const wrong =
+        "not allocated by hmmHostAlloc() or hmmMallocHost(), or already freed";
     require(found.has_value(), wrong);
     giving_back back(*found);
     require(all.forget(memory, wanted).has_value(), wrong);
@@ -124,8 +126,8 @@ void check_attached(const void* ptr, std::size_t bytes) {
     if (variable && variable->managed && variable->begin == at) return;
     const auto given = process::get().managed().find(ptr);
     require(given && given->kind == memory_kind::managed && given->begin == at,
-            "0 bytes, and no memory of hmmMallocManaged() and no managed variable starts at this "
-            "address");
+            "the size is 0, and neither memory of hmmMallocManaged() nor a managed variable starts "
+            "at this address");
 }
 
 } // namespace
@@ -136,7 +138,7 @@ using namespace hmmrt;
 hmmError_t hmmMallocManaged(void** memory, size_t bytes, unsigned int flags) {
     return guarded("hmmMallocManaged", [&] {
         require(memory != nullptr, "memory is NULL");
-        require(bytes > 0, "0 bytes");
+        require(bytes > 0, "the size is 0");
         require(flags == hmmMemAttachGlobal || flags == hmmMemAttachHost, "unknown flags");
         // without a device, fail here instead of when the memory is freed
         device& where = current_device();

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <ctime>
+#include <string>
 #include <string_view>
 
 #include <linux/hmmrt_event.h>
@@ -77,7 +78,7 @@ void copy_text(char (&to)[HMMRT_EVENT_TEXT_BYTES], const char* text) {
 }
 
 void require_text(const char* text) {
-    require(text != nullptr && *text != '\0', "no text");
+    require(text != nullptr && *text != '\0', "the text is NULL or empty");
 }
 
 void annotate(const char* operation, hmmrt_annotate& request) {
@@ -97,14 +98,15 @@ void begin_section(const char* text) {
     if (sections_of_thread == nullptr) sections_of_thread = new open_sections;
     open_sections& open = *sections_of_thread;
     if (open.depth++ >= sections_max)
-        throw failure(hmmErrorInvalidConfiguration, "too many sections inside of each other");
+        throw failure(hmmErrorInvalidConfiguration,
+                      "more than " + std::to_string(sections_max) + " nested sections");
     open_section& added = open.sections[open.depth - 1];
     copy_text(added.text, text);
     added.began = now();
 }
 
 void end_section() {
-    require(sections_of_thread != nullptr, "no section has begun");
+    require(sections_of_thread != nullptr, "no section is open");
     open_sections& open = *sections_of_thread;
     if (open.depth-- > sections_max) return;
     const open_section& ended = open.sections[open.depth];

@@ -19,7 +19,7 @@ void check_attribute(const void* data, std::size_t size, hmmMemRangeAttribute at
             "unknown attribute");
     const bool list = attribute == hmmMemRangeAttributeAccessedBy;
     require(list ? size > 0 && size % sizeof(int) == 0 : size == sizeof(int),
-            list ? "the size is no multiple of 4" : "the size is not 4");
+            list ? "the size is not a positive multiple of 4" : "the size is not 4");
 }
 
 hmmrt_range_attributes query_kernel(std::uint64_t begin, std::uint64_t end) {
@@ -182,7 +182,7 @@ hmmError_t hmmMemRangeGetAttributes(void* const* data, const size_t* dataSizes,
                                     const hmmMemRangeAttribute* attributes, size_t count,
                                     const void* ptr, size_t bytes) {
     return guarded("hmmMemRangeGetAttributes", [&] {
-        require(count > 0, "no attribute");
+        require(count > 0, "count is 0");
         require(data != nullptr && dataSizes != nullptr && attributes != nullptr,
                 "an array is NULL");
         for (std::size_t i = 0; i < count; i++)

@@ -92,10 +92,10 @@ box_memory box_in(const hmmPitchedPtr& memory, const hmmPos& at, const hmmExtent
     const bool empty = size_of(extent).empty();
     // check_pitch() reports rows that are longer than the pitch.
     require(empty || extent.width > memory.pitch || at.x <= memory.pitch - extent.width,
-            "the box goes beyond the end of a row");
+            "the box extends beyond the end of a row");
     require(empty || extent.depth <= 1 ||
                 (at.y <= memory.ysize && extent.height <= memory.ysize - at.y),
-            "the box has more rows than a layer of its memory");
+            "the box extends beyond the last row of a layer");
     const std::size_t layer = product(memory.pitch, memory.ysize);
     const std::size_t offset = sum(sum(product(at.z, layer), product(at.y, memory.pitch)), at.x);
     const auto begin = reinterpret_cast<std::uint64_t>(memory.ptr);
@@ -124,7 +124,7 @@ void do_and_wait(Queue queue) {
 
 /// Chooses the distance between rows.
 std::size_t pitch_for(std::size_t width) {
-    require(width <= greatest_pitch - row_alignment, "rows are too long");
+    require(width <= greatest_pitch - row_alignment, "the rows are too long");
     return (width + row_alignment - 1) / row_alignment * row_alignment;
 }
 
@@ -136,7 +136,7 @@ using namespace hmmrt;
 hmmError_t hmmMallocPitch(void** memory, size_t* pitch, size_t width, size_t height) {
     std::size_t bytes = 0;
     const hmmError_t code = guarded("hmmMallocPitch", [&] {
-        require(memory != nullptr && pitch != nullptr, "a result is NULL");
+        require(memory != nullptr && pitch != nullptr, "an output pointer is NULL");
         bytes = product(pitch_for(width), height);
         *pitch = bytes != 0 ? pitch_for(width) : 0;
     });

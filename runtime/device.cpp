@@ -61,7 +61,7 @@ void device::throw_lost(session& running) {
     running.set_seen();
     throw failure(hmmErrorDeviceLost,
                   "device " + std::to_string(number_) +
-                      ": its agent has ended; hmmDeviceReset() restarts it",
+                      ": its agent process has exited; call hmmDeviceReset() to restart it",
                   no_fault(number_));
 }
 
@@ -275,8 +275,8 @@ void device::note_at_exit() {
     if (fault == nullptr && !running->lost()) return;
     if (running->is_quiet()) return;
     message text;
-    text.add("hmmrt: device %d has failed (%s), and the program ends without having looked at "
-             "it: check what hmmDeviceSynchronize() returns, or call hmm::synchronize()\n",
+    text.add("hmmrt: device %d failed (%s) and the program exited without checking for errors: "
+             "check the result of hmmDeviceSynchronize(), or call hmm::synchronize()\n",
              number_, hmmGetErrorName(fault != nullptr ? error_of(*fault) : hmmErrorDeviceLost));
     sys::write_error(text.text(), text.size());
 }

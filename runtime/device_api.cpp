@@ -28,7 +28,7 @@ hmmError_t hmmGetDevice(int* device) {
 
 hmmError_t hmmMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
     return guarded("hmmMemGetInfo", [&] {
-        require(free_bytes != nullptr && total_bytes != nullptr, "a result is NULL");
+        require(free_bytes != nullptr && total_bytes != nullptr, "an output pointer is NULL");
         const hmmrt_device_info info = process::get().info_of(current_device());
         *total_bytes = info.out_memory_bytes;
         *free_bytes = info.out_memory_bytes - std::min(info.out_used_bytes, info.out_memory_bytes);

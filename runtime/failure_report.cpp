@@ -110,19 +110,19 @@ void add_fault_place(message& out, const fault_block& fault, names how) {
 void add_waiting(message& out, int device, unsigned seconds, const running_lanes& lanes,
                  names how) {
     constexpr std::uint32_t most = 4;
-    out.add("hmmrt: device %d: a thread has waited for %u s", device, seconds);
-    if (lanes.count == 0) out.add("; no lane runs device code");
+    out.add("hmmrt: device %d: a thread has been waiting for %u s", device, seconds);
+    if (lanes.count == 0) out.add("; no lane is running device code");
     for (std::uint32_t i = 0; i < lanes.count && i < most; i++) {
         const running_lane& each = lanes.lane[i];
         const auto number = [](std::uint64_t value) {
             return static_cast<unsigned long long>(value);
         };
-        out.add("%s lane %u has run ", i == 0 ? ";" : ",", each.index);
+        out.add("%s lane %u has been running ", i == 0 ? ";" : ",", each.index);
         add_kernel(out, each.function, how);
         out.add(" for %llu s (items %llu to %llu)", number(each.milliseconds / 1000),
                 number(each.first_item), number(each.first_item + each.item_count - 1));
     }
-    if (lanes.count > most) out.add(", and %u lanes more", lanes.count - most);
+    if (lanes.count > most) out.add(", and %u more lanes", lanes.count - most);
     out.add("\n");
 }
 
@@ -138,7 +138,7 @@ void add_report(message& out, const fault_block& fault, int device, const char* 
         add_kernel(out, fault.function, how);
         out.add("\n");
     }
-    out.add("hmmrt: device %d runs nothing more until hmmDeviceReset()\n", device);
+    out.add("hmmrt: device %d is stopped; call hmmDeviceReset() to use it again\n", device);
 }
 
 } // namespace hmmrt

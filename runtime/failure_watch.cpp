@@ -70,7 +70,9 @@ void failure_watch::shared_state::write(const fault_block& fault, const char* ex
 
 void failure_watch::shared_state::write_loss() {
     message text;
-    text.add("hmmrt: device %d: its agent has ended; hmmDeviceReset() restarts it\n", device);
+    text.add(
+        "hmmrt: device %d: its agent process has exited; call hmmDeviceReset() to restart it\n",
+        device);
     write(text);
 }
 
@@ -165,7 +167,8 @@ void failure_watch::start() {
     const int error = pthread_create(&thread_, nullptr, thread_main, start.get());
     pthread_sigmask(SIG_SETMASK, &old, nullptr);
     if (error != 0)
-        throw failure(hmmErrorMemoryAllocation, describe_errno("thread of a device", error));
+        throw failure(hmmErrorMemoryAllocation,
+                      describe_errno("cannot start a watch thread", error));
     started_ = true;
     static_cast<void>(start.release());
     pthread_setname_np(thread_, "hmmrt-watch");

@@ -60,7 +60,9 @@ void create_mark() {
     if (error == 0)
         error = sys::advise(static_cast<std::uint64_t>(page), page_size, MADV_WIPEONFORK);
     if (error == 0) error = -pthread_atfork(nullptr, nullptr, close_in_child);
-    if (error < 0) throw failure(hmmErrorMemoryAllocation, describe_errno("fork guard", error));
+    if (error < 0)
+        throw failure(hmmErrorMemoryAllocation,
+                      describe_errno("cannot set up the fork guard", error));
     auto* mark = reinterpret_cast<volatile int*>(page);
     *mark = 1;
     parent_mark.store(mark);

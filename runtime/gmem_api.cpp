@@ -50,7 +50,7 @@ constexpr int first_device = gmemHnidOfDevice(0);
 static_assert(first_device == HMMRT_LOCATION_MAX_NODE + 1);
 
 hmmMemLocation location_of(int hnid) {
-    if (hnid < 0) throw failure(hmmErrorInvalidValue, "no such hnid");
+    if (hnid < 0) throw failure(hmmErrorInvalidValue, "invalid hnid");
     if (hnid < first_device) return {hmmMemLocationTypeHostNuma, hnid};
     return {hmmMemLocationTypeDevice, process::get().device_at(hnid - first_device).number()};
 }

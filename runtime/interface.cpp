@@ -28,8 +28,7 @@ thread_local thread_streams own_streams;
 /// reset.
 std::shared_ptr<stream> thread_stream(device& where) {
     if (own_streams.over)
-        throw failure(hmmErrorInvalidResourceHandle,
-                      "the default stream of this thread is destroyed");
+        throw failure(hmmErrorInvalidResourceHandle, "this thread's default stream was destroyed");
     std::uint64_t& handle = own_streams.handles[where.number()];
     process& program = process::get();
     if (auto found = program.streams().find(handle)) {
@@ -80,7 +79,7 @@ void launch_in(hmmStream_t handle, const work_request& request) {
     if (handle == nullptr && !process::get().launches_block()) return here.launch(request);
     stream_user where(handle);
     if (&where.get_device() != &here)
-        throw failure(hmmErrorInvalidResourceHandle, "a stream of another device");
+        throw failure(hmmErrorInvalidResourceHandle, "the stream belongs to another device");
     if (!process::get().launches_block() || request.items == 0) return where.launch(request);
     work_request recorded = request;
     recorded.records = make_own_shared<event_point>();

@@ -63,7 +63,7 @@ void describe_exception(const lane_exception& from, char (&text)[512]) {
     std::snprintf(text, sizeof(text), "%s%s%s",
                   name != nullptr        ? name
                   : from.type != nullptr ? from.type
-                                         : "of unknown type",
+                                         : "unknown type",
                   from.text != nullptr ? ": " : "", from.text != nullptr ? from.text : "");
     std::free(name);
 }

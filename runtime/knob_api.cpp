@@ -32,7 +32,7 @@ hmmrt_knob find(const char* name) {
     hmmrt_knob found;
     for (std::uint32_t number = 0; ask(number, found); number++)
         if (name_of(found) == name) return found;
-    throw failure(hmmErrorInvalidValue, std::string("no knob has the name ") + name);
+    throw failure(hmmErrorInvalidValue, std::string("unknown knob '") + name + "'");
 }
 
 /// Returns the pages of a range scope; empty for other scopes.
@@ -47,12 +47,12 @@ page_range range_of(const hmmKnobScope& scope) {
     case hmmKnobScopeTypeRange:
         return pages_around(scope.ptr, scope.bytes);
     }
-    throw failure(hmmErrorInvalidValue, "unknown type of scope");
+    throw failure(hmmErrorInvalidValue, "unknown scope type");
 }
 
 void check_value(const hmmrt_knob& knob, unsigned value) {
     if (value < knob.out_min || value > knob.out_max)
-        throw failure(hmmErrorInvalidValue, name_of(knob) + " is from " +
+        throw failure(hmmErrorInvalidValue, name_of(knob) + " must be from " +
                                                 std::to_string(knob.out_min) + " to " +
                                                 std::to_string(knob.out_max));
 }
@@ -63,7 +63,7 @@ hmmrt_knob control_knob(const char* name, const hmmKnobScope& scope, std::uint32
     const page_range range = range_of(scope);
     hmmrt_knob request = find(name);
     if ((request.out_scopes & scope.type) == 0)
-        throw failure(hmmErrorInvalidValue, name_of(request) + " has no such scope");
+        throw failure(hmmErrorInvalidValue, name_of(request) + " does not support this scope");
     if (operation == HMMRT_KNOB_SET) check_value(request, value);
     request.operation = operation;
     request.scope = scope.type;
@@ -114,7 +114,7 @@ hmmError_t hmmKnobGetByIndex(hmmKnob* knob, int index) {
         require(knob != nullptr, "knob is NULL");
         hmmrt_knob found;
         require(index >= 0 && ask(static_cast<std::uint32_t>(index), found),
-                "no knob has this index");
+                "the knob index is out of range");
         *knob = knob_of(found);
     });
 }

@@ -33,7 +33,7 @@ std::size_t lane_stack_bytes() {
 
 std::string describe_start_error(std::size_t stack_bytes, int error) {
     message operation;
-    operation.add("thread of a lane with a stack of ");
+    operation.add("cannot start a lane's thread with a stack of ");
     operation.add_size(stack_bytes);
     operation.add(" (HMMRT_STACK_SIZE)");
     return describe_errno(operation.text(), error);

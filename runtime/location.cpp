@@ -8,7 +8,7 @@ namespace {
 
 std::uint32_t node_id(int node) {
     require(node >= 0 && static_cast<std::uint32_t>(node) <= HMMRT_LOCATION_MAX_NODE,
-            "no node of the host has this number");
+            "invalid NUMA node number");
     return HMMRT_LOCATION_HOST_NODE(static_cast<std::uint32_t>(node));
 }
 
@@ -38,7 +38,7 @@ std::uint32_t location_id(const hmmMemLocation& location, const device* started)
     case hmmMemLocationTypeInvalid:
         break;
     }
-    throw failure(hmmErrorInvalidValue, "unknown type of location");
+    throw failure(hmmErrorInvalidValue, "unknown location type");
 }
 
 device_numbers::device_numbers() {

@@ -21,8 +21,9 @@ std::unique_ptr<machine> make_cpu_machine() {
 /// valgrind can't see the agent, which isn't a thread of the program.
 void require_no_valgrind() {
     if (sys::under_valgrind())
-        throw failure(hmmErrorInitializationError,
-                      "valgrind does not see the code of a simulated device; set HMMRT_DEVICE=cpu");
+        throw failure(
+            hmmErrorInitializationError,
+            "valgrind cannot see code that runs on a simulated device; set HMMRT_DEVICE=cpu");
 }
 
 } // namespace
@@ -35,9 +36,8 @@ std::unique_ptr<machine> choose_machine() {
         return std::make_unique<driver_machine>();
     }
     auto made = make_cpu_machine();
-    constexpr std::string_view told =
-        "hmmrt: no modules are loaded (/dev/hmmrt); device code runs on threads of this process "
-        "(HMMRT_DEVICE=cpu)\n";
+    constexpr std::string_view told = "hmmrt: no modules are loaded (no /dev/hmmrt); running "
+                                      "device code on threads of this process (HMMRT_DEVICE=cpu)\n";
     sys::write_error(told.data(), told.size());
     return made;
 }

@@ -19,8 +19,9 @@ void check_reach(stream_user& where, const void* memory, std::size_t bytes, std:
     if (bytes == 0 || process::get().where().shares_page_tables()) return;
     const address_range range = {reinterpret_cast<std::uint64_t>(memory), bytes};
     if (!process::get().reserved().permits(range, where.get_device().id(), access))
-        throw failure(hmmErrorNotSupported,
-                      "the device of the stream has no access to a mapping of a memory object");
+        throw failure(
+            hmmErrorNotSupported,
+            "the stream's device has no access to a mapped memory object; see hmmMemSetAccess()");
 }
 
 /// Copies in the order that the kind and the memory require. If @waits, the

@@ -16,7 +16,7 @@ struct meaning {
 
 constexpr meaning meanings[] = {
     {EFAULT, hmmErrorInvalidValue, "part of the range is not mapped"},
-    {EINVAL, hmmErrorInvalidValue, "no such location: the node is not online"},
+    {EINVAL, hmmErrorInvalidValue, "invalid location: the NUMA node is not online"},
     {EOVERFLOW, hmmErrorInvalidValue, "the range exceeds the address space"},
     {ENOMEM, hmmErrorMemoryAllocation, "out of memory"},
     {ENODEV, hmmErrorInvalidDevice, "the device was reset or removed"},
@@ -45,7 +45,7 @@ void throw_discard_error(int error) {
 void check_policy_call(const char* operation, int result) {
     if (result == -EPERM)
         throw failure(hmmErrorNotPermitted,
-                      describe_errno(operation, EPERM) + "; that needs CAP_SYS_ADMIN");
+                      describe_errno(operation, EPERM) + "; this needs CAP_SYS_ADMIN");
     if (result == -EBADF)
         throw failure(hmmErrorInvalidValue,
                       describe_errno(operation, EBADF) + "; not a cgroup v2 directory");

@@ -20,12 +20,13 @@ namespace {
 
 void check_allocation_flags(const hmmMemAllocationProp& properties) {
     const auto& flags = properties.allocFlags;
-    require(flags.compressionType <= hmmMemAllocationCompressionGeneric, "unknown compression");
+    require(flags.compressionType <= hmmMemAllocationCompressionGeneric,
+            "unknown compression type");
     const auto is_zero = [](unsigned char byte) { return byte == 0; };
     require(std::all_of(std::begin(flags.reserved), std::end(flags.reserved), is_zero),
             "reserved members are not 0");
-    if (flags.gpuDirectRDMACapable != 0) refuse("no device shares its memory with other hardware");
-    if (flags.usage != 0) refuse("memory objects have no special usage");
+    if (flags.gpuDirectRDMACapable != 0) refuse("GPUDirect RDMA is not supported");
+    if (flags.usage != 0) refuse("allocFlags.usage must be 0");
 }
 
 void check_handle_types(const hmmMemAllocationProp& properties) {
@@ -34,7 +35,7 @@ void check_handle_types(const hmmMemAllocationProp& properties) {
     const unsigned types = number_of(properties.requestedHandleTypes);
     require((types & ~known) == 0, "unknown handle type");
     if ((types & ~unsigned{hmmMemHandleTypePosixFileDescriptor}) != 0)
-        refuse("memory objects are exported as descriptors only");
+        refuse("memory objects can only be exported as file descriptors");
     require(properties.win32HandleMetaData == nullptr, "win32HandleMetaData is not NULL");
 }
 
@@ -48,17 +49,17 @@ std::uint32_t location_of(const hmmMemLocation& where) {
     if (error == -EMFILE || error == -ENFILE)
         throw failure(hmmErrorOperatingSystem,
                       describe_errno("memory object", error) +
-                          "; each memory object has a descriptor: see RLIMIT_NOFILE");
+                          "; each memory object needs a file descriptor: see RLIMIT_NOFILE");
     if (error == -EFBIG)
         throw failure(hmmErrorOperatingSystem, describe_file_error("memory object", error));
     if (error == -ENOMEM)
         throw failure(hmmErrorMemoryAllocation,
                       describe_errno("memory object", error) +
-                          "; the location has not enough memory, or a quota does not allow it");
+                          "; the location does not have enough memory, or a quota is exceeded");
     if (error == -EPERM)
         throw failure(hmmErrorNotPermitted,
                       describe_errno("memory object", error) +
-                          "; pinned system memory is locked memory, and RLIMIT_MEMLOCK is " +
+                          "; pinned system memory counts as locked memory, and RLIMIT_MEMLOCK is " +
                           std::to_string(sys::locked_memory_limit()) + " bytes");
     throw_memory_error("memory object", error);
 }
@@ -82,7 +83,7 @@ hmmMemAllocationProp checked(const hmmMemAllocationProp* properties) {
     require(properties != nullptr, "prop is NULL");
     require(properties->type == hmmMemAllocationTypePinned ||
                 properties->type == hmmMemAllocationTypeManaged,
-            "unknown type of memory");
+            "unknown allocation type");
     check_handle_types(*properties);
     check_allocation_flags(*properties);
     hmmMemAllocationProp result = *properties;
@@ -118,7 +119,7 @@ memory_object import_object(int fd) {
     object_file file(own);
     hmmrt_object_info info = {};
     const int error = process::get().where().get_object_info(own, info);
-    require(error != -EINVAL, "the descriptor is not one of a memory object");
+    require(error != -EINVAL, "the descriptor does not refer to a memory object");
     check_memory_call("memory object", error);
     hmmMemAllocationProp properties = {};
     properties.type = (info.out_flags & HMMRT_OBJECT_MIGRATABLE) != 0 ? hmmMemAllocationTypeManaged

@@ -90,7 +90,7 @@ kept_list memory_pool::take(std::size_t bytes, device& where, const stream* in) 
         return taken;
     }
     if (limit_ < whole)
-        throw failure(hmmErrorMemoryAllocation, "the size exceeds the limit of the pool");
+        throw failure(hmmErrorMemoryAllocation, "the size exceeds the pool's limit");
     release_unused(std::max(limit_ - whole, std::size_t{threshold_}));
     if (reserved_ > limit_ - whole) release_unused(limit_ - whole);
     if (reserved_ > limit_ - whole)
@@ -213,7 +213,7 @@ void memory_pool::set(hmmMemPoolAttr attribute, const void* value) {
     case hmmMemPoolReuseFollowEventDependencies:
     case hmmMemPoolReuseAllowInternalDependencies:
         if (load<int>(value) != 0)
-            throw failure(hmmErrorNotSupported, "memory is not reused in this way");
+            throw failure(hmmErrorNotSupported, "this kind of reuse is not supported");
         return;
     case hmmMemPoolReuseAllowOpportunistic:
         opportunistic_ = load<int>(value) != 0;
@@ -222,11 +222,11 @@ void memory_pool::set(hmmMemPoolAttr attribute, const void* value) {
         threshold_ = load<std::uint64_t>(value);
         return;
     case hmmMemPoolAttrReservedMemHigh:
-        need_zero(load<std::uint64_t>(value) == 0, "a high mark can be set to 0 only");
+        need_zero(load<std::uint64_t>(value) == 0, "a high watermark can only be reset to 0");
         reserved_high_ = reserved_;
         return;
     case hmmMemPoolAttrUsedMemHigh:
-        need_zero(load<std::uint64_t>(value) == 0, "a high mark can be set to 0 only");
+        need_zero(load<std::uint64_t>(value) == 0, "a high watermark can only be reset to 0");
         used_high_ = used_;
         return;
     case hmmMemPoolAttrReservedMemCurrent:
@@ -289,7 +289,7 @@ void pool_table::set_current(device& target, std::uint64_t handle) {
     const auto pool = handles_.find(handle);
     if (!pool) throw_no_pool();
     if (&pool->get_device() != &target)
-        throw failure(hmmErrorInvalidValue, "a pool of another device");
+        throw failure(hmmErrorInvalidValue, "the pool belongs to another device");
     current_[static_cast<std::size_t>(target.number())] = handle;
 }
 

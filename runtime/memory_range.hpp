@@ -21,7 +21,7 @@ struct page_range {
 /// Returns all pages that the range touches. Throws failure.
 inline page_range pages_around(const void* ptr, std::size_t bytes) {
     const auto begin = reinterpret_cast<std::uint64_t>(ptr);
-    require(bytes > 0, "0 bytes");
+    require(bytes > 0, "the size is 0");
     require(begin + bytes > begin && begin + bytes <= user_space_end,
             "the range exceeds the address space");
     const std::uint64_t first = begin & ~(page_size - 1);

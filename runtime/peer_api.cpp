@@ -34,7 +34,7 @@ bool can_access(device& from, device& to) {
 void set_access(int peer, std::uint32_t operation, bool enabled, hmmError_t wrong) {
     device& from = current_device();
     device& to = process::get().device_at(peer);
-    if (&from == &to) throw failure(hmmErrorInvalidDevice, "a device is not its own peer");
+    if (&from == &to) throw failure(hmmErrorInvalidDevice, "a device cannot be its own peer");
     from.start();
     to.start();
     const std::lock_guard lock(process::get().peer_lock());

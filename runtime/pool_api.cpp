@@ -45,13 +45,14 @@ std::shared_ptr<memory_pool> pool_for(const allocation& freed) {
 void free_in(void* memory, hmmStream_t stream) {
     managed_memory& all = process::get().managed();
     const auto of_device = [](const allocation& each) { return each.kind == memory_kind::device; };
-    const char* const wrong = "no memory of hmmMalloc() or hmmMallocAsync(), or freed already";
+    const char* const wrong = "not allocated by hmmMalloc() or hmmMallocAsync(), or already freed";
     stream_user where(stream);
     if (memory == nullptr) return;
     const auto found = all.find(memory);
     require(found && found->memory() == memory && found->kind != memory_kind::host, wrong);
     if (!of_device(*found))
-        throw failure(hmmErrorNotSupported, "managed memory is not freed in the order of streams");
+        throw failure(hmmErrorNotSupported,
+                      "managed memory cannot be freed in stream order; use hmmFree()");
     const auto pool = pool_for(*found);
     kept_list gone = returned_memory(*found);
     event end(where.get_device(), hmmEventDisableTiming);
@@ -63,13 +64,13 @@ void free_in(void* memory, hmmStream_t stream) {
 
 void check_props(const hmmMemPoolProps* props) {
     require(props != nullptr, "props is NULL");
-    require(props->allocType == hmmMemAllocationTypePinned, "unknown type of memory");
+    require(props->allocType == hmmMemAllocationTypePinned, "unknown allocation type");
     const auto is_zero = [](unsigned char byte) { return byte == 0; };
     require(std::all_of(std::begin(props->reserved), std::end(props->reserved), is_zero),
             "reserved members are not 0");
     if (props->handleTypes != hmmMemHandleTypeNone)
         throw failure(hmmErrorNotSupported, "pools cannot be shared with other processes");
-    require(props->location.type != hmmMemLocationTypeInvalid, "unknown type of location");
+    require(props->location.type != hmmMemLocationTypeInvalid, "unknown location type");
     if (props->location.type != hmmMemLocationTypeDevice)
         throw failure(hmmErrorNotSupported, "the location of a pool must be a device");
 }

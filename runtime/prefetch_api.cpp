@@ -24,21 +24,21 @@ struct destinations {
 };
 
 ranges ranges_of(const void* const* ptrs, const std::size_t* sizes, std::size_t count) {
-    require(count > 0, "no range");
+    require(count > 0, "count is 0");
     require(ptrs != nullptr && sizes != nullptr, "an array is NULL");
     return {{ptrs, count}, {sizes, count}};
 }
 
 destinations destinations_of(const hmmMemLocation* locations, const std::size_t* firsts,
                              std::size_t count, const ranges& all) {
-    require(count > 0, "no location");
+    require(count > 0, "locationCount is 0");
     require(count <= all.ptrs.size(), "more locations than ranges");
     require(locations != nullptr && firsts != nullptr, "an array is NULL");
     const destinations result = {{locations, count}, {firsts, count}};
-    require(result.first.front() == 0, "the first location does not start at the first range");
+    require(result.first.front() == 0, "firsts[0] is not 0");
     for (std::size_t i = 1; i < count; i++)
         require(firsts[i] > firsts[i - 1] && firsts[i] < all.ptrs.size(),
-                "locations are not in the order of their ranges");
+                "firsts is not strictly increasing, or has an index beyond the last range");
     return result;
 }
 

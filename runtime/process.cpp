@@ -48,8 +48,9 @@ std::vector<found_device> find_devices(machine& of) {
         all.push_back({id, reinterpret_cast<const char*>(found.out_name)});
     }
     if (all.empty())
-        throw failure(hmmErrorNoDevice, "the manager is loaded, but no device: modprobe "
-                                        "hmmrt_simgpu");
+        throw failure(
+            hmmErrorNoDevice,
+            "the hmmrt module is loaded, but there is no device: run modprobe hmmrt_simgpu");
     return all;
 }
 
@@ -97,8 +98,9 @@ device_list process::enumerate(machine& of) {
 device& process::device_at(int number) {
     const auto& all = devices();
     if (number < 0 || static_cast<std::size_t>(number) >= all.size())
-        throw failure(hmmErrorInvalidDevice,
-                      "device " + std::to_string(number) + " of " + std::to_string(all.size()));
+        throw failure(hmmErrorInvalidDevice, "device " + std::to_string(number) +
+                                                 " does not exist (number of devices: " +
+                                                 std::to_string(all.size()) + ")");
     return *all[static_cast<std::size_t>(number)];
 }
 

@@ -30,7 +30,7 @@ int driver_version() {
 void check_flags(unsigned flags) {
     require((flags & ~hmmDeviceMask) == 0, "unknown flags");
     const unsigned schedule = flags & hmmDeviceScheduleMask;
-    require((schedule & (schedule - 1)) == 0, "more than one way to wait");
+    require((schedule & (schedule - 1)) == 0, "more than one schedule flag");
 }
 
 std::size_t limit_of(hmmLimit limit) {
@@ -57,7 +57,7 @@ void check_function(const void* function) {
 
 int active_blocks(const void* function, int block_size, std::size_t shared_memory, unsigned flags) {
     check_function(function);
-    require(block_size > 0, "a block without threads");
+    require(block_size > 0, "the block size is not positive");
     require((flags & ~hmmOccupancyDisableCachingOverride) == 0, "unknown flags");
     current_device();
     return shared_memory == 0 ? 1 : 0;
@@ -150,7 +150,7 @@ hmmError_t hmmOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, co
 hmmError_t hmmOccupancyMaxPotentialBlockSize(int* minGridSize, int* blockSize, const void* function,
                                              size_t sharedMem, int blockSizeLimit) {
     return guarded("hmmOccupancyMaxPotentialBlockSize", [&] {
-        require(minGridSize != nullptr && blockSize != nullptr, "a result is NULL");
+        require(minGridSize != nullptr && blockSize != nullptr, "an output pointer is NULL");
         choose_block(*minGridSize, *blockSize, function, sharedMem, blockSizeLimit);
     });
 }
@@ -159,7 +159,7 @@ hmmError_t hmmOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void* f
                                                     int blockSize) {
     return guarded("hmmOccupancyAvailableDynamicSMemPerBlock", [&] {
         require(bytes != nullptr, "bytes is NULL");
-        require(blocks > 0, "no block");
+        require(blocks > 0, "the number of blocks is not positive");
         active_blocks(function, blockSize, 0, hmmOccupancyDefault);
         *bytes = 0;
     });

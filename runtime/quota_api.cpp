@@ -19,10 +19,10 @@ hmmrt_quota control_quota(hmmrt_quota request, const hmmQuotaScope& scope) {
     case hmmQuotaScopeTypeCgroup:
         request.scope = HMMRT_QUOTA_OF_CGROUP;
         request.cgroup_fd = scope.cgroup;
-        check_policy_call("quota of a cgroup", process::get().where().control_quota(request));
+        check_policy_call("cgroup quota", process::get().where().control_quota(request));
         return request;
     }
-    throw failure(hmmErrorInvalidValue, "unknown type of scope");
+    throw failure(hmmErrorInvalidValue, "unknown scope type");
 }
 
 hmmQuota quota_of(const hmmrt_quota& answer) {
@@ -56,7 +56,7 @@ hmmError_t hmmQuotaSet(size_t limit, unsigned int priority, hmmQuotaScope scope)
     return guarded("hmmQuotaSet", [&] {
         require(limit == hmmQuotaNoLimit || limit % page_size == 0,
                 "the limit is not a multiple of the page size");
-        require(priority <= hmmQuotaPriorityMax, "the priority is above hmmQuotaPriorityMax");
+        require(priority <= hmmQuotaPriorityMax, "the priority exceeds hmmQuotaPriorityMax");
         hmmrt_quota request = {};
         request.operation = HMMRT_QUOTA_SET;
         request.limit_bytes = limit;

@@ -130,7 +130,8 @@ void registered_memory::remove(const void* ptr) {
     const std::lock_guard lock(lock_);
     const auto found = holding(ptr);
     if (found != table_.end() && found->first != reinterpret_cast<std::uint64_t>(ptr))
-        throw failure(hmmErrorInvalidValue, "registered memory, but not its start");
+        throw failure(hmmErrorInvalidValue,
+                      "the address is inside registered memory, but not its start");
     if (found == table_.end())
         throw failure(hmmErrorHostMemoryNotRegistered,
                       hmmGetErrorString(hmmErrorHostMemoryNotRegistered));

@@ -13,14 +13,14 @@ constexpr unsigned known_flags = hmmHostRegisterPortable | hmmHostRegisterMapped
 void register_memory(const void* ptr, std::size_t bytes, unsigned flags) {
     require((flags & ~known_flags) == 0, "unknown flags");
     if ((flags & hmmHostRegisterIoMemory) != 0)
-        throw failure(hmmErrorNotSupported, "I/O memory of devices cannot be registered");
+        throw failure(hmmErrorNotSupported, "device I/O memory cannot be registered");
     const int device = current_device().number();
     const page_range all = pages_around(ptr, bytes);
     require(!process::get().reserved().is_reserved({all.addr, all.len}),
             "memory objects cannot be registered");
     for (const std::size_t at : {std::size_t{0}, bytes - 1})
         require(!process::get().managed().find(static_cast<const char*>(ptr) + at),
-                "memory that the library has allocated");
+                "the memory was allocated by the library");
     const auto bring_back = [](const page_range& pages) noexcept {
         process::get().where().migrate_back(pages.addr, pages.len);
     };
@@ -32,7 +32,7 @@ void register_memory(const void* ptr, std::size_t bytes, unsigned flags) {
 /// Memory of hmmHostAlloc() stays registered until it is freed.
 void unregister_memory(void* ptr) {
     require(ptr != nullptr, "memory is NULL");
-    require(!process::get().managed().find(ptr), "memory that the library has allocated");
+    require(!process::get().managed().find(ptr), "the memory was allocated by the library");
     process::get().registered().remove(ptr);
 }
 

@@ -36,9 +36,9 @@ const char* reason_text(int error_number) {
     case EFAULT:
         return "nothing is mapped there";
     case EACCES:
-        return "the mapping does not permit it";
+        return "the mapping does not allow it";
     case EOPNOTSUPP:
-        return "memory that a device cannot reach";
+        return "devices cannot access this memory";
     case ENOMEM:
         return "out of memory";
     default:
@@ -49,16 +49,15 @@ const char* reason_text(int error_number) {
 void describe_signal(message& out, const fault_block& fault) {
     if (fault.signal != SIGSEGV && fault.signal != SIGBUS) return add_signal(out, fault.signal);
     if (overflows_stack(fault)) {
-        out.add("stack overflow of lane %u (", fault.lane);
+        out.add("stack overflow in lane %u (", fault.lane);
         out.add_size(fault.stack_bytes);
         out.add("), ");
     }
     if (fault.access == 0) {
         add_signal(out, fault.signal);
-        return out.add(", not a page fault (an address no pointer can have, or "
-                       "an instruction that programs may not use)");
+        return out.add(", not a page fault (a non-canonical address or a privileged instruction)");
     }
-    out.add("%s of address 0x%llx, %s", access_name(fault.access),
+    out.add("%s at address 0x%llx: %s", access_name(fault.access),
             static_cast<unsigned long long>(fault.address), reason_text(fault.error_number));
 }
 
@@ -74,17 +73,16 @@ void describe_cause(message& out, const fault_block& fault, const char* exceptio
         out.add("system call ");
         add_system_call(out, fault.system_call);
         return out.add(ends_the_program(fault.system_call)
-                           ? " is not allowed here: device code cannot end the program"
-                           : " is not allowed here");
+                           ? " is not allowed in device code, which cannot end the program"
+                           : " is not allowed in device code");
     case fault_cause::raised_signal:
-        out.add("raised ");
         add_signal(out, fault.signal);
-        out.add(" by ");
+        out.add(" raised by ");
         return add_system_call(out, fault.system_call);
     case fault_cause::foreign_call:
-        return out.add("system call %d of another architecture", fault.system_call);
+        return out.add("system call %d through int 0x80 or the x32 ABI", fault.system_call);
     case fault_cause::exception:
-        return out.add("an exception left the kernel: %s", exception);
+        return out.add("uncaught exception in the kernel: %s", exception);
     case fault_cause::time_limit:
         return out.add("the launch took longer than %llu s (HMMRT_LAUNCH_TIMEOUT)",
                        static_cast<unsigned long long>(fault.milliseconds / 1000));

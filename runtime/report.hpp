@@ -12,7 +12,7 @@ namespace hmmrt {
 
 hmmError_t error_of(const fault_block& fault);
 hmmFaultRecord record_of(const fault_block& fault, int device);
-/// "device 0, lane 1, items 0 to 9: write of address 0x10, nothing is mapped
+/// "device 0, lane 1, items 0 to 9: write at address 0x10: nothing is mapped
 /// there". @exception: type and message of the exception, if that is the cause.
 /// Avoids the heap.
 void describe(message& out, const fault_block& fault, int device, const char* exception);

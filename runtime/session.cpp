@@ -360,8 +360,8 @@ void session::end_for_sanitizer() const {
     const int status = status_of_sanitizer(fault_);
     if (status == 0) return;
     message text;
-    text.add("hmmrt: device %d, lane %u, items %llu to %llu: a sanitizer has found an error; the "
-             "program ends with status %d\n",
+    text.add("hmmrt: device %d, lane %u, items %llu to %llu: a sanitizer found an error; the "
+             "program exits with status %d\n",
              device_, fault_.lane, static_cast<unsigned long long>(fault_.first_item),
              static_cast<unsigned long long>(fault_.first_item + fault_.item_count - 1), status);
     if (!quiet_) sys::write_error(text.text(), text.size());

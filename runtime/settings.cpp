@@ -82,7 +82,7 @@ machine_choice choose_kind(const char* text) {
     if (!is_set(text)) return machine_choice::whatever_there_is;
     if (std::strcmp(text, "cpu") == 0) return machine_choice::cpu;
     if (std::strcmp(text, "simulated") == 0) return machine_choice::simulated;
-    throw_setting("HMMRT_DEVICE", text, "neither cpu nor simulated");
+    throw_setting("HMMRT_DEVICE", text, "must be cpu or simulated");
 }
 
 std::vector<std::size_t> choose_visible(const char* variable, const char* text,
@@ -101,7 +101,7 @@ std::vector<std::size_t> choose_visible(const char* variable, const char* text,
         if (!found || *found >= uuids.size()) break;
         if (std::find(visible.begin(), visible.end(), *found) != visible.end())
             throw failure(hmmErrorInvalidDevice,
-                          std::string(variable) + "=" + text + ": a device is named twice");
+                          std::string(variable) + "=" + text + ": a device is listed twice");
         visible.push_back(*found);
         at = comma != nullptr ? comma + 1 : nullptr;
     }
@@ -120,7 +120,7 @@ std::uint64_t choose_device_memory(const char* text, std::uint64_t standard) {
     if (!is_set(text)) return standard;
     const std::uint64_t bytes = size_of(text);
     if (bytes == 0)
-        throw_setting("HMMRT_DEVICE_MEMORY", text, "not a size like 256M that is a multiple of 4K");
+        throw_setting("HMMRT_DEVICE_MEMORY", text, "must be a multiple of 4K, such as 256M");
     return bytes;
 }
 
@@ -129,7 +129,7 @@ std::size_t choose_stack_bytes(const char* text, std::size_t standard) {
     const std::uint64_t bytes = size_of(text);
     if (bytes < smallest_stack_bytes)
         throw_setting("HMMRT_STACK_SIZE", text,
-                      "not a size like 64M of at least 256K that is a multiple of 4K");
+                      "must be a multiple of 4K and at least 256K, such as 64M");
     return bytes;
 }
 

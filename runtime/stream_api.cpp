@@ -53,8 +53,9 @@ void call_host(hmmHostFn_t fn, void* data, hmmDestroyFunction_t destroy, hmmStre
 std::shared_ptr<event_point> timed_point(event& which) {
     auto point = which.point();
     if (!which.timed() || !point)
-        throw failure(hmmErrorInvalidResourceHandle, "an event was not recorded, or has no timing");
-    if (!which.get_device().happened(*point)) throw_not_ready("an event is still to come");
+        throw failure(hmmErrorInvalidResourceHandle,
+                      "an event was not recorded, or was created without timing");
+    if (!which.get_device().happened(*point)) throw_not_ready("an event has not completed yet");
     return point;
 }
 
@@ -125,7 +126,8 @@ hmmError_t hmmStreamSynchronize(hmmStream_t stream) {
 hmmError_t hmmStreamQuery(hmmStream_t stream) {
     return guarded("hmmStreamQuery", [&] {
         const stream_user which(stream);
-        if (!which.get_device().idle(which.get())) throw_not_ready("the stream has work left");
+        if (!which.get_device().idle(which.get()))
+            throw_not_ready("the stream has unfinished work");
     });
 }
 
@@ -160,7 +162,8 @@ hmmError_t hmmEventRecord(hmmEvent_t event, hmmStream_t stream) {
         stream_user where(stream);
         const auto which = event_of(event);
         if (&which->get_device() != &where.get_device())
-            throw failure(hmmErrorInvalidResourceHandle, "event and stream of different devices");
+            throw failure(hmmErrorInvalidResourceHandle,
+                          "the event and the stream belong to different devices");
         where.submit([&](device& target, hmmrt::stream* in) { target.record(*which, in); });
     });
 }
@@ -170,7 +173,7 @@ hmmError_t hmmEventQuery(hmmEvent_t event) {
         const auto which = event_of(event);
         const auto point = which->point();
         if (point && !which->get_device().happened(*point))
-            throw_not_ready("the event is still to come");
+            throw_not_ready("the event has not completed yet");
     });
 }
 

@@ -144,7 +144,7 @@ std::uint64_t virtual_memory::add(memory_object&& fresh) {
 const memory_object& virtual_memory::object_of(std::uint64_t handle) const {
     const auto found = objects_.find(handle);
     if (found == objects_.end() || found->second.handles == 0)
-        throw failure(hmmErrorInvalidResourceHandle, "no such memory object, or released already");
+        throw failure(hmmErrorInvalidResourceHandle, "no such memory object, or already released");
     return found->second;
 }
 
@@ -219,8 +219,8 @@ void virtual_memory::unreserve(const address_range& whole) {
     const std::lock_guard lock(lock_);
     const auto found = ranges_.find(whole.begin);
     require(found != ranges_.end() && found->second == whole.bytes,
-            "hmmMemAddressReserve() did not return this range, or it was freed already");
-    require(!touches_mapping(whole), "a part of the range is mapped");
+            "not a range returned by hmmMemAddressReserve(), or already freed");
+    require(!touches_mapping(whole), "part of the range is mapped");
     process::get().where().unmapped(whole.begin, whole.bytes);
     if (const int error = sys::unmap(whole.begin, whole.bytes); error < 0)
         throw_memory_error("freeing addresses", error);
@@ -302,9 +302,9 @@ void virtual_memory::map(const address_range& to, std::uint64_t handle, std::siz
     const std::lock_guard lock(lock_);
     memory_object& object = object_of(handle);
     require(offset <= object.bytes && to.bytes <= object.bytes - offset,
-            "the memory object is not that large");
-    require(is_all_reserved(to), "a part of the range is not reserved");
-    require(!touches_mapping(to), "a part of the range is already mapped");
+            "the range extends beyond the end of the memory object");
+    require(is_all_reserved(to), "part of the range is not reserved");
+    require(!touches_mapping(to), "part of the range is already mapped");
     const mapped_part fresh = {to.bytes, &object, offset, next_mapping_, {}};
     const auto added = parts_.emplace(to.begin, fresh).first;
     if (const int error = map_file(to, object.file.get(), offset); error < 0) {
@@ -320,7 +320,7 @@ void virtual_memory::unmap(const address_range& gone) {
     object_table unused(own_pool());
     {
         const std::lock_guard lock(lock_);
-        require(is_all_mapped(gone), "no memory object is mapped in a part of the range");
+        require(is_all_mapped(gone), "no memory object is mapped in part of the range");
         split(gone.begin);
         split(gone.end());
         if (const int error = clear_mapping(gone); error < 0) {
@@ -373,7 +373,7 @@ void virtual_memory::set_device_access(const address_range& of,
         undo_device_access(of, changes.first(i));
         if (error == -EOPNOTSUPP)
             throw failure(hmmErrorNotSupported, describe_errno("access", error) +
-                                                    "; the device cannot reach this memory");
+                                                    "; the device cannot access this memory");
         throw_memory_error("access", error);
     }
 }
@@ -391,7 +391,7 @@ void virtual_memory::undo_device_access(const address_range& of,
 
 void virtual_memory::set_access(const address_range& of, std::span<const access_change> changes) {
     const std::lock_guard lock(lock_);
-    require(is_all_mapped(of), "no memory object is mapped in a part of the range");
+    require(is_all_mapped(of), "no memory object is mapped in part of the range");
     split(of.begin);
     split(of.end());
     const auto first = parts_.find(of.begin), last = parts_.lower_bound(of.end());
@@ -401,9 +401,9 @@ void virtual_memory::set_access(const address_range& of, std::span<const access_
             protect(first, last, {}, true);
             undo_device_access(of, changes);
             if (error == -EACCES)
-                throw failure(hmmErrorNotSupported, describe_errno("access of the CPU", error) +
-                                                        "; it cannot reach this memory");
-            throw_memory_error("access of the CPU", error);
+                throw failure(hmmErrorNotSupported, describe_errno("CPU access", error) +
+                                                        "; the CPU cannot access this memory");
+            throw_memory_error("CPU access", error);
         }
     } catch (...) {
         join(of);

@@ -27,9 +27,9 @@ void check_multiple(std::uint64_t value, const char* what) {
 }
 
 address_range checked_range(hmmDeviceptr ptr, std::size_t bytes) {
-    require(bytes > 0, "0 bytes");
-    check_multiple(bytes, "the size is no multiple of the granularity");
-    check_multiple(ptr, "the address is no multiple of the granularity");
+    require(bytes > 0, "the size is 0");
+    check_multiple(bytes, "the size is not a multiple of the granularity");
+    check_multiple(ptr, "the address is not a multiple of the granularity");
     require(ptr + bytes > ptr && ptr + bytes <= user_space_end,
             "the range exceeds the address space");
     return {ptr, bytes};
@@ -44,8 +44,8 @@ void check_option(unsigned option) {
 std::uint64_t create(std::size_t bytes, const hmmMemAllocationProp* properties) {
     virtual_memory& all = all_reserved();
     const hmmMemAllocationProp wanted = checked(properties);
-    require(bytes > 0, "0 bytes");
-    check_multiple(bytes, "the size is no multiple of the granularity");
+    require(bytes > 0, "the size is 0");
+    check_multiple(bytes, "the size is not a multiple of the granularity");
     return all.add(create_object(bytes, wanted));
 }
 
@@ -54,7 +54,7 @@ void check_handle_type(hmmMemAllocationHandleType type) {
     const bool known = type == hmmMemHandleTypeWin32 || type == hmmMemHandleTypeWin32Kmt ||
                        type == hmmMemHandleTypeFabric;
     throw failure(known ? hmmErrorNotSupported : hmmErrorInvalidValue,
-                  "memory objects are exported as descriptors only");
+                  "memory objects can only be exported as file descriptors");
 }
 
 int export_descriptor(std::uint64_t handle, hmmMemAllocationHandleType type) {
@@ -73,9 +73,10 @@ std::uint64_t import_descriptor(const void* descriptor, hmmMemAllocationHandleTy
 }
 
 std::uint64_t reserve(std::size_t bytes, std::size_t alignment, hmmDeviceptr hint) {
-    require(bytes > 0, "0 bytes");
-    check_multiple(bytes, "the size is no multiple of the granularity");
-    require(alignment == 0 || std::has_single_bit(alignment), "the alignment is no power of two");
+    require(bytes > 0, "the size is 0");
+    check_multiple(bytes, "the size is not a multiple of the granularity");
+    require(alignment == 0 || std::has_single_bit(alignment),
+            "the alignment is not a power of two");
     return all_reserved().reserve(bytes, std::max<std::uint64_t>(alignment, object_granularity),
                                   hint);
 }
@@ -92,7 +93,7 @@ std::uint32_t accessing(const hmmMemLocation& where) {
     case hmmMemLocationTypeInvalid:
         break;
     }
-    throw failure(hmmErrorInvalidValue, "unknown type of location");
+    throw failure(hmmErrorInvalidValue, "unknown location type");
 }
 
 bool is_access(hmmMemAccessFlags flags) {
@@ -103,9 +104,9 @@ bool is_access(hmmMemAccessFlags flags) {
 /// Returns the last change of each location. Doesn't start devices.
 std::vector<access_change> changes_of(const hmmMemAccessDesc* descriptions, std::size_t count) {
     std::vector<access_change> changes;
-    require(descriptions != nullptr && count > 0, "no location");
+    require(descriptions != nullptr && count > 0, "desc is NULL, or count is 0");
     for (std::size_t i = 0; i < count; i++) {
-        require(is_access(descriptions[i].flags), "unknown access");
+        require(is_access(descriptions[i].flags), "unknown access flags");
         const std::uint32_t location = accessing(descriptions[i].location);
         std::erase_if(changes,
                       [=](const access_change& each) { return each.location == location; });
@@ -213,7 +214,7 @@ hmmError_t hmmMemMap(hmmDeviceptr ptr, size_t size, size_t offset,
                      hmmMemGenericAllocationHandle handle, unsigned long long flags) {
     return guarded("hmmMemMap", [&] {
         require(flags == 0, "flags are not 0");
-        check_multiple(offset, "the offset is no multiple of the granularity");
+        check_multiple(offset, "the offset is not a multiple of the granularity");
         all_reserved().map(checked_range(ptr, size), handle, offset);
     });
 }
@@ -236,7 +237,7 @@ hmmError_t hmmMemSetAccess(hmmDeviceptr ptr, size_t size, const hmmMemAccessDesc
 hmmError_t hmmMemGetAccess(unsigned long long* flags, const hmmMemLocation* location,
                            hmmDeviceptr ptr) {
     return guarded("hmmMemGetAccess", [&] {
-        require(flags != nullptr && location != nullptr, "a pointer is NULL");
+        require(flags != nullptr && location != nullptr, "flags or location is NULL");
         const auto mapped = all_reserved().find(ptr);
         const std::uint32_t where = accessing(*location);
         require(mapped.has_value(), "no memory object is mapped there");

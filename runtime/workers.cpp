@@ -67,7 +67,8 @@ void session::start_worker(std::uint32_t queue) {
         pthread_create(&queues_[queue].worker, nullptr, &session::worker_main, start.get());
     pthread_sigmask(SIG_SETMASK, &old, nullptr);
     if (error != 0)
-        throw failure(hmmErrorMemoryAllocation, describe_errno("thread of a stream", error));
+        throw failure(hmmErrorMemoryAllocation,
+                      describe_errno("cannot start a stream's thread", error));
     static_cast<void>(start.release());
     char name[16];
     std::snprintf(name, sizeof(name), "hmmrt-host%u", queue);

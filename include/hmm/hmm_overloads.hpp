@@ -28,9 +28,9 @@ inline thread_local hmmDim3 gridDim{0, 0, 0};
 template <class... Parameters>
 class kernel_call {
     static_assert((std::is_trivially_copyable_v<Parameters> && ...),
-                  "arguments of kernels are copied as bytes");
+                  "kernel arguments must be trivially copyable");
     static_assert(((alignof(Parameters) <= alignof(std::max_align_t)) && ...),
-                  "arguments of kernels are aligned as malloc() aligns");
+                  "kernel arguments must not need a larger alignment than malloc() provides");
 
   public:
     kernel_call(void (*function)(Parameters...), void** arguments) : function_(function) {

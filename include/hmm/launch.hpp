@@ -79,7 +79,7 @@ template <std::integral Index, std::integral Bound>
 Index bound(Bound value) {
     if (!std::in_range<Index>(value))
         throw error(hmmErrorInvalidValue, "parallel_for",
-                    "the type of the indexes does not have a bound", {});
+                    "loop bound is out of range for the index type", {});
     return static_cast<Index>(value);
 }
 

@@ -95,7 +95,7 @@ template <class T, std::size_t To, class From, std::size_t Extent>
 requires std::is_trivially_copyable_v<T> && std::same_as<T, std::remove_const_t<From>>
 void copy(std::span<T, To> to, std::span<From, Extent> from, stream_ref in = default_stream) {
     if (to.size() != from.size())
-        throw error(hmmErrorInvalidValue, "copy", "spans of different sizes", {});
+        throw error(hmmErrorInvalidValue, "copy", "the spans have different sizes", {});
     check(
         hmmMemcpyAsync(to.data(), from.data(), to.size_bytes(), hmmMemcpyDeviceToDevice, in.get()),
         "copy");

@@ -36,8 +36,9 @@ struct cpu_lane_set {
         constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS;
         const std::int64_t result = sys::map(0, control_size, PROT_READ | PROT_WRITE, flags, -1);
         if (result < 0)
-            throw failure(hmmErrorMemoryAllocation,
-                          describe_errno("control block", static_cast<int>(result)));
+            throw failure(
+                hmmErrorMemoryAllocation,
+                describe_errno("cannot allocate the control block", static_cast<int>(result)));
         memory = mapping(static_cast<std::uint64_t>(result), control_size);
         ctl = new (reinterpret_cast<void*>(result)) control{};
     }
@@ -276,7 +277,7 @@ cpu_lanes::cpu_lanes(cpu_machine& owner, const executor_options& options)
     set_->stop_signal = install_lane_handlers();
     if (set_->stop_signal == 0)
         throw failure(hmmErrorInitializationError,
-                      "the program uses all real-time signals; one must be free");
+                      "no real-time signal is free: the program uses all of them");
     for (std::uint32_t i = 0; i < options.lanes; i++) {
         lane_position& position = set_->lanes[i].position;
         position.ctl = &ctl;

@@ -23,8 +23,8 @@ constexpr int start_limit_milliseconds = 60000;
 constexpr int exit_limit_milliseconds = 10000;
 
 const char* step_text(std::uint32_t step, int error) {
-    constexpr const char* no_code = "agent: executable memory (does a seccomp filter forbid it, as "
-                                    "of MemoryDenyWriteExecute=?)";
+    constexpr const char* no_code = "agent: cannot map executable memory (is it forbidden by a "
+                                    "seccomp filter, as with MemoryDenyWriteExecute=?)";
     switch (static_cast<boot_step>(step)) {
     case boot_step::none:
     case boot_step::exec:
@@ -34,24 +34,24 @@ const char* step_text(std::uint32_t step, int error) {
         if (error == EPERM || error == EACCES) return no_code;
         [[fallthrough]];
     case boot_step::reserve_slot:
-        return "agent: slot (is the address space limited, ulimit -v?)";
+        return "agent: cannot reserve its address space (is it limited, ulimit -v?)";
     case boot_step::privileges:
-        return "agent: dropping privileges";
+        return "agent: cannot drop privileges";
     case boot_step::attach:
-        return "agent: attaching to the device";
+        return "agent: cannot attach to the device";
     case boot_step::move_vdso:
-        return "agent: moving the vdso";
+        return "agent: cannot move the vdso";
     case boot_step::map_device:
         if (error == EPERM) return no_code;
-        return "agent: mapping the device (ulimit -v? /dev mounted noexec?)";
+        return "agent: cannot map the device (ulimit -v? /dev mounted noexec?)";
     case boot_step::signals:
     case boot_step::lanes:
-        return "agent: lanes";
+        return "agent: cannot start the lanes";
     case boot_step::dispatch:
-        return "agent: syscall user dispatch (CONFIG_SYSCALL_USER_DISPATCH, sysctl "
+        return "agent: cannot enable syscall user dispatch (CONFIG_SYSCALL_USER_DISPATCH, sysctl "
                "kernel.syscall_user_dispatch)";
     case boot_step::seccomp:
-        return "agent: seccomp filter (CONFIG_SECCOMP_FILTER)";
+        return "agent: cannot install a seccomp filter (CONFIG_SECCOMP_FILTER)";
     }
     return "agent";
 }
@@ -62,7 +62,9 @@ const char* step_text(std::uint32_t step, int error) {
 
 int open_sealed_image() {
     const int fd = sys::create_program_file("hmmrt-agent", hmmrt_agent_image, agent_image_bytes());
-    if (fd < 0) throw failure(hmmErrorInitializationError, describe_file_error("agent image", fd));
+    if (fd < 0)
+        throw failure(hmmErrorInitializationError,
+                      describe_file_error("cannot create the agent image", fd));
     return fd;
 }
 
@@ -105,8 +107,9 @@ void agent_process::create_control(const agent_options& options) {
     if (result >= 0) result = sys::advise(address, control_size, MADV_DONTFORK);
     if (result >= 0) result = sys::advise(address, control_size, MADV_DONTDUMP);
     if (result < 0)
-        throw failure(hmmErrorMemoryAllocation,
-                      describe_file_error("control block", static_cast<int>(result)));
+        throw failure(
+            hmmErrorMemoryAllocation,
+            describe_file_error("cannot allocate the control block", static_cast<int>(result)));
     fork_guard::add(control_file_.get());
 
     ctl_ = new (reinterpret_cast<void*>(address)) control{};
@@ -148,7 +151,7 @@ void agent_process::copy_kernel_maps() {
         throw failure(hmmErrorInitializationError, describe_errno(file, error));
     const kernel_maps maps = find_kernel_maps(text);
     if (maps.parts.size() > max_special_maps)
-        throw failure(hmmErrorInitializationError, "more kernel mappings than supported");
+        throw failure(hmmErrorInitializationError, "too many mappings of the vdso and vvar");
     ctl_->vdso = maps.vdso;
     ctl_->special_count = static_cast<std::uint32_t>(maps.parts.size());
     for (std::size_t i = 0; i < maps.parts.size(); i++)
@@ -159,7 +162,8 @@ void agent_process::start_agent() {
     const unique_fd image(open_sealed_image());
     int reader = -1, writer = -1;
     if (const int error = sys::create_kill_pipe(reader, writer); error < 0)
-        throw failure(hmmErrorInitializationError, describe_file_error("pipe of the agent", error));
+        throw failure(hmmErrorInitializationError,
+                      describe_file_error("cannot create the agent's pipe", error));
     kill_reader_ = unique_fd(reader);
     kill_writer_ = unique_fd(writer);
     fork_guard::add(reader);
@@ -167,7 +171,7 @@ void agent_process::start_agent() {
     const int pidfd = sys::start_agent({image.get(), control_file_.get(), gpu_.get(), reader});
     if (pidfd < 0)
         throw failure(hmmErrorInitializationError,
-                      describe_file_error("starting the agent", pidfd));
+                      describe_file_error("cannot start the agent", pidfd));
     pidfd_ = unique_fd(pidfd);
     fork_guard::add(pidfd);
 }
@@ -182,7 +186,7 @@ void agent_process::await_agent() {
         if (state == static_cast<std::uint32_t>(agent_state::ready)) return;
         if (state == static_cast<std::uint32_t>(agent_state::failed))
             throw_boot_error(ctl_->boot_failed_step.load(), ctl_->boot_errno.load());
-        if (ended) throw failure(hmmErrorInitializationError, "the agent ended while starting");
+        if (ended) throw failure(hmmErrorInitializationError, "the agent exited during startup");
         if (sys::monotonic_milliseconds() >= deadline)
             throw failure(hmmErrorInitializationError, "the agent did not start in time");
         sys::wait_for_change(ctl_->state, state, slice_milliseconds);
@@ -194,8 +198,9 @@ void agent_process::await_agent() {
 void agent_process::close_control() {
     const int error = sys::seal_shared_memory(control_file_.get());
     if (error < 0)
-        throw failure(hmmErrorInitializationError,
-                      describe_errno("control block, opened by another process", error));
+        throw failure(
+            hmmErrorInitializationError,
+            describe_errno("cannot seal the control block, which another process has open", error));
     fork_guard::remove(control_file_.get());
     control_file_.reset();
 }

@@ -45,17 +45,19 @@ hmmrt_info driver_machine::info() {
     const unique_fd manager = open_manager();
     hmmrt_info info = {};
     if (const int error = sys::get_info(manager.get(), info); error < 0)
-        throw_driver_error("device count", error);
+        throw_driver_error("cannot get the device count", error);
     if (info.out_uapi_version != HMMRT_UAPI_VERSION)
-        throw failure(hmmErrorInsufficientDriver,
-                      "the modules have version " + std::to_string(info.out_uapi_version) +
-                          ", this library has version " + std::to_string(HMMRT_UAPI_VERSION));
+        throw failure(hmmErrorInsufficientDriver, "the loaded modules have interface version " +
+                                                      std::to_string(info.out_uapi_version) +
+                                                      ", this library needs version " +
+                                                      std::to_string(HMMRT_UAPI_VERSION));
     return info;
 }
 
 int driver_machine::get_device_info(hmmrt_device_info& info) {
     const int error = sys::get_device_info(open_manager().get(), info);
-    if (error < 0 && error != -ENODEV) throw_driver_error("device information", error);
+    if (error < 0 && error != -ENODEV)
+        throw_driver_error("cannot get information about the device", error);
     return error;
 }
 
@@ -65,12 +67,12 @@ int driver_machine::space() {
     fork_guard::arm();
     unique_fd fresh = open_manager();
     if (const int error = sys::create_space(fresh.get()); error < 0)
-        throw_driver_error("creating the space", error);
+        throw_driver_error("cannot create the space", error);
     parked_.process = sys::process_id();
     if (parked_.break_signal == 0) parked_.break_signal = install_break_signal();
     if (parked_.break_signal == 0)
         throw failure(hmmErrorInitializationError,
-                      "the program uses all real-time signals; one must be free");
+                      "no real-time signal is free: the program uses all of them");
     guard_exit_of_process();
     fork_guard::add(fresh.get());
     space_ = std::move(fresh);

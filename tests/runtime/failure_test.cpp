@@ -135,13 +135,14 @@ TEST_F(Report, IsWrittenWhenTheDeviceFailsAndNotOnlyWhenTheProgramAsks) {
     NEEDS_FAILURES();
     const errors written;
     hmm::launch(1, [](std::size_t) { middle(reinterpret_cast<int*>(0x10)); });
-    for (int i = 0; i < 3000 && !contains(written.text(), "runs nothing more"); i++)
+    for (int i = 0; i < 3000 && !contains(written.text(), "hmmDeviceReset()"); i++)
         usleep(10000);
     const std::string text = written.text();
     EXPECT_CONTAINS(text, "hmmrt: device 0, lane ");
-    EXPECT_CONTAINS(text, "write of address 0x10, nothing is mapped there "
-                          "(hmmErrorIllegalAddress)\n");
-    EXPECT_CONTAINS(text, "hmmrt: device 0 runs nothing more until hmmDeviceReset()\n");
+    EXPECT_CONTAINS(text, "write at address 0x10: ");
+    EXPECT_CONTAINS(text, "nothing is mapped there (hmmErrorIllegalAddress)\n");
+    EXPECT_CONTAINS(text, "\nhmmrt: device 0 ");
+    EXPECT_CONTAINS(text, "hmmDeviceReset()");
     EXPECT_EQ(hmm::synchronize(std::nothrow), hmmErrorIllegalAddress);
     EXPECT_EQ(written.text(), text) << "once";
 }
@@ -173,7 +174,7 @@ TEST_F(Report, NamesTheCallerOfABadPointer) {
         bad();
         asm volatile("");
     }));
-    EXPECT_CONTAINS(written.text(), "execution of address 0x20");
+    EXPECT_CONTAINS(written.text(), "execution at address 0x20: ");
     EXPECT_CONTAINS(written.text(), "called from 0x");
     EXPECT_CONTAINS(written.text(), "failure_test.cpp:");
 }
@@ -190,7 +191,8 @@ TEST_F(Report, ShowsThePartOfTheProgramThatCalledAbort) {
         give_up(true);
         asm volatile("");
     }));
-    EXPECT_CONTAINS(written.text(), "raised SIGABRT by tgkill (hmmErrorAssert)");
+    EXPECT_CONTAINS(written.text(), ": SIGABRT ");
+    EXPECT_CONTAINS(written.text(), " tgkill (hmmErrorAssert)\n");
     EXPECT_CONTAINS(written.text(), "give_up(bool)");
     EXPECT_CONTAINS(written.text(), "failure_test.cpp:");
 }
@@ -208,7 +210,7 @@ TEST_F(Report, SaysThatTheStackOfTheLaneOverflowed) {
     const errors written;
     const auto error = error_on_device([] { recurse(1 << 24); });
     ASSERT_TRUE(error);
-    const std::string expected = "stack overflow of lane " + std::to_string(error->record().lane) +
+    const std::string expected = "stack overflow in lane " + std::to_string(error->record().lane) +
                                  " (" + std::to_string(bytes >> 20) + " MiB), ";
     EXPECT_CONTAINS(written.text(), expected);
     EXPECT_CONTAINS(std::string(error->what()), expected);
@@ -235,8 +237,8 @@ TEST_F(Report, OfALostDeviceSaysHowToContinue) {
     ASSERT_TRUE(kill_agent());
     hmm::launch(1, [](std::size_t) {});
     EXPECT_EQ(hmm::synchronize(std::nothrow), hmmErrorDeviceLost);
-    EXPECT_CONTAINS(written.text(),
-                    "hmmrt: device 0: its agent has ended; hmmDeviceReset() restarts it\n");
+    EXPECT_CONTAINS(written.text(), "hmmrt: device 0: its agent ");
+    EXPECT_CONTAINS(written.text(), "hmmDeviceReset()");
 }
 
 // ---- exceptions
@@ -257,7 +259,7 @@ TEST_F(Report, OfAnExceptionHasItsTypeAndText) {
         }
     }
     EXPECT_CONTAINS(written.text(),
-                    "an exception left the kernel: std::out_of_range: vector::_M_range_check");
+                    "exception in the kernel: std::out_of_range: vector::_M_range_check");
     EXPECT_CONTAINS(written.text(), "\nhmmrt:   in on_device<");
     hmm::reset();
     expect_usable();
@@ -301,8 +303,8 @@ TEST_F(Report, AnExceptionReleasesWhatTheKernelHeld) {
 void expect_end_of_launches(const char* part) {
     const outcome seen = run_program(part, "HMMRT_LANES=2", 25);
     EXPECT_TRUE(seen.exited_with(0)) << seen.status << seen.errors;
-    EXPECT_CONTAINS(seen.errors, "system call exit_group is not allowed here: device code cannot "
-                                 "end the program");
+    EXPECT_CONTAINS(seen.errors, "system call exit_group is not allowed in device code");
+    EXPECT_CONTAINS(seen.errors, "cannot end the program");
     EXPECT_CONTAINS(seen.errors, "called from");
     EXPECT_TRUE(seen.errors.ends_with("the program ends\nhandler\n")) << seen.errors;
 }
@@ -397,7 +399,7 @@ TEST_F(Exit, WithoutHandlersInDeviceCodeEndsTheLaunch) {
         const auto error = error_on_device(leave);
         ASSERT_TRUE(error);
         EXPECT_EQ(error->code(), hmmErrorSystemCall) << error->what();
-        EXPECT_CONTAINS(written.text(), "system call exit_group is not allowed here");
+        EXPECT_CONTAINS(written.text(), "system call exit_group is not allowed");
         hmm::reset();
         expect_usable();
     }
@@ -471,7 +473,7 @@ TEST(Program, ThatEndsByAnUncaughtErrorHasWrittenTheReport) {
     NEEDS_FAILURES();
     const outcome seen = run_program("fail_and_throw");
     EXPECT_TRUE(WIFSIGNALED(seen.status)) << seen.status;
-    EXPECT_CONTAINS(seen.errors, "write of address 0x0, nothing is mapped there");
+    EXPECT_CONTAINS(seen.errors, "write at address 0x0: nothing is mapped there");
     EXPECT_CONTAINS(seen.errors, "innermost(int volatile*)+0x");
 }
 
@@ -482,15 +484,17 @@ TEST(Program, WithTheReportTurnedOffWritesNothing) {
     EXPECT_EQ(seen.errors, "");
 }
 
+/// Advice for programs that exit without having got the error of a failed device.
+constexpr const char* advice_at_exit = "check the result of hmmDeviceSynchronize()";
+
 TEST(Program, ThatNeverLooksAtAFailureIsTold) {
     NEEDS_FAILURES();
     const outcome seen = run_program("fail_and_leave");
     EXPECT_TRUE(seen.exited_with(0));
-    EXPECT_CONTAINS(seen.errors, "write of address 0x0, nothing is mapped there");
-    EXPECT_CONTAINS(seen.errors,
-                    "hmmrt: device 0 has failed (hmmErrorIllegalAddress), and the program ends "
-                    "without having looked at it: check what hmmDeviceSynchronize() returns, or "
-                    "call hmm::synchronize()\n");
+    EXPECT_CONTAINS(seen.errors, "write at address 0x0: nothing is mapped there");
+    EXPECT_CONTAINS(seen.errors, "hmmrt: device 0 failed (hmmErrorIllegalAddress) ");
+    EXPECT_CONTAINS(seen.errors, advice_at_exit);
+    EXPECT_CONTAINS(seen.errors, "hmm::synchronize()\n");
 }
 
 void fail_and_leave() {
@@ -503,7 +507,7 @@ TEST(Program, ThatLooksAtAFailureIsNotToldAgain) {
     NEEDS_FAILURES();
     const outcome seen = run_program("fail_and_look");
     EXPECT_TRUE(seen.exited_with(0));
-    EXPECT_FALSE(contains(seen.errors, "without having looked")) << seen.errors;
+    EXPECT_FALSE(contains(seen.errors, advice_at_exit)) << seen.errors;
 }
 
 void fail_and_look() {
@@ -515,7 +519,7 @@ TEST(Program, InStrictModeThatPrintsEnds) {
     NEEDS_AGENT();
     const outcome seen = run_program("print", "HMMRT_STRICT=1");
     EXPECT_TRUE(seen.exited_with(0)) << seen.status << seen.errors;
-    EXPECT_CONTAINS(seen.errors, " is not allowed here (hmmErrorSystemCall)");
+    EXPECT_CONTAINS(seen.errors, " is not allowed in device code (hmmErrorSystemCall)");
 }
 
 void print() {
@@ -528,7 +532,7 @@ void print() {
 TEST(Program, WithALaunchThatNeverEndsIsToldAndEndedAtTheLimit) {
     const outcome seen = run_program("never_end", "HMMRT_LAUNCH_TIMEOUT=14");
     EXPECT_TRUE(seen.exited_with(0)) << seen.status << seen.errors;
-    EXPECT_CONTAINS(seen.errors, "hmmrt: device 0: a thread has waited for 10 s; lane ");
+    EXPECT_CONTAINS(seen.errors, "hmmrt: device 0: a thread has been waiting for 10 s; lane ");
     EXPECT_CONTAINS(seen.errors, "never_end()::{lambda(unsigned long)#1} for ");
     EXPECT_CONTAINS(seen.errors, " s (items 0 to 0)\n");
     EXPECT_CONTAINS(seen.errors, "the launch took longer than 14 s (HMMRT_LAUNCH_TIMEOUT) "
@@ -576,11 +580,11 @@ TEST(Program, WithASmallStackIsToldItsSize) {
     NEEDS_FAILURES();
     const outcome usual = run_program("recurse_deeply", "HMMRT_STACK_SIZE=8M");
     EXPECT_TRUE(usual.exited_with(1)) << usual.status;
-    EXPECT_CONTAINS(usual.errors, "stack overflow of lane ");
+    EXPECT_CONTAINS(usual.errors, "stack overflow in lane ");
     EXPECT_CONTAINS(usual.errors, " (8 MiB), ");
     const outcome small = run_program("recurse_deeply", "HMMRT_STACK_SIZE=512K");
     EXPECT_TRUE(small.exited_with(1)) << small.status;
-    EXPECT_CONTAINS(small.errors, "stack overflow of lane ");
+    EXPECT_CONTAINS(small.errors, "stack overflow in lane ");
     EXPECT_CONTAINS(small.errors, " (512 KiB), ");
 }
 

@@ -361,8 +361,7 @@ TEST_F(Syscall, SignalsToOtherProcessesAreSent) {
 
 TEST_F(Syscall, CallsOfAnotherArchitectureEndTheLaunch) {
     NEEDS_AGENT();
-    expect_end(hmmErrorSystemCall, "another architecture",
-               [] { syscall(0x40000000 + SYS_getpid); });
+    expect_end(hmmErrorSystemCall, "x32", [] { syscall(0x40000000 + SYS_getpid); });
     const auto error = error_on_device([] {
         int result = 20; // getpid of i386
         asm volatile("int $0x80" : "+a"(result) : : "memory", "r8", "r9", "r10", "r11");

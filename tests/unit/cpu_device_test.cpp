@@ -199,9 +199,9 @@ TEST(MachineChoice, FollowsTheVariableElseWhatThereIs) {
     EXPECT_FALSE(choose_machine()->shares_page_tables()) << "the modules are loaded";
     fakes::kernel.manager_open_error = ENOENT;
     EXPECT_TRUE(choose_machine()->shares_page_tables());
-    EXPECT_EQ(fakes::kernel.take_errors(),
-              "hmmrt: no modules are loaded (/dev/hmmrt); device code runs on threads of this "
-              "process (HMMRT_DEVICE=cpu)\n");
+    const std::string told = fakes::kernel.take_errors();
+    for (const char* part : {"hmmrt: no modules are loaded", "/dev/hmmrt", "(HMMRT_DEVICE=cpu)\n"})
+        EXPECT_NE(told.find(part), std::string::npos) << told;
     fakes::kernel.environment["HMMRT_DEVICE"] = "simulated";
     EXPECT_FALSE(choose_machine()->shares_page_tables());
     fakes::kernel.environment["HMMRT_DEVICE"] = "gpu";

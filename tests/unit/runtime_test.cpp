@@ -152,8 +152,9 @@ TEST_F(Runtime, AFailureIsReportedOnceBeforeTheProgramAsks) {
     EXPECT_TRUE(written.starts_with("hmmrt: device 0, lane 0, items 0 to ")) << written;
     EXPECT_NE(written.find(" (hmmErrorIllegalAddress)\nhmmrt:   at 0x0"), std::string::npos)
         << written;
-    EXPECT_TRUE(written.ends_with("hmmrt: device 0 runs nothing more until hmmDeviceReset()\n"))
-        << written;
+    const std::size_t last = written.rfind("\nhmmrt: device 0 ");
+    ASSERT_NE(last, std::string::npos) << written;
+    EXPECT_NE(written.find("hmmDeviceReset()", last), std::string::npos) << written;
     EXPECT_EQ(code_of([&] { use().synchronize(); }), hmmErrorIllegalAddress);
     EXPECT_EQ(kernel.take_errors(), "");
 }
@@ -172,8 +173,10 @@ TEST_F(Runtime, ALostDeviceIsReported) {
     kernel.take_errors();
     launch(use(), 1, lose_agent, nullptr);
     EXPECT_EQ(code_of([&] { use().synchronize(); }), hmmErrorDeviceLost);
-    EXPECT_EQ(kernel.take_errors(),
-              "hmmrt: device 0: its agent has ended; hmmDeviceReset() restarts it\n");
+    const std::string written = kernel.take_errors();
+    EXPECT_TRUE(written.starts_with("hmmrt: device 0: its agent ")) << written;
+    EXPECT_NE(written.find("hmmDeviceReset()"), std::string::npos) << written;
+    EXPECT_EQ(written.find('\n'), written.size() - 1) << written;
 }
 
 TEST_F(Runtime, ReportsCanBeTurnedOff) {
@@ -294,7 +297,7 @@ TEST_F(Runtime, AFailedStartSaysWhereAndMayBeTriedAgain) {
         FAIL();
     } catch (const failure& error) {
         EXPECT_EQ(error.code(), hmmErrorInitializationError);
-        EXPECT_NE(std::string(error.what()).find("attaching"), std::string::npos);
+        EXPECT_NE(std::string(error.what()).find("agent: cannot attach"), std::string::npos);
     }
     kernel.agent = fakes::agent_behaviour::dies_while_starting;
     EXPECT_EQ(code_of([&] { launch(use(), 1, count_items, &items); }), hmmErrorInitializationError);
@@ -461,7 +464,9 @@ TEST(Interface, GridsWithoutThreadsOrWithTooManyAreRefusedInBothLanguages) {
 TEST(Interface, TheLastErrorIsKeptForTheThreadAndGivenOnce) {
     EXPECT_EQ(hmmSetDevice(99), hmmErrorInvalidDevice);
     EXPECT_EQ(hmmPeekAtLastError(), hmmErrorInvalidDevice);
-    EXPECT_EQ(std::string(hmmGetLastErrorDetail()), "hmmSetDevice: device 99 of 2");
+    const std::string text = hmmGetLastErrorDetail();
+    EXPECT_TRUE(text.starts_with("hmmSetDevice: device 99 ")) << text;
+    EXPECT_NE(text.find("number of devices: 2"), std::string::npos) << text;
     std::thread([] { EXPECT_EQ(hmmGetLastError(), hmmSuccess); }).join();
     EXPECT_EQ(hmmGetLastError(), hmmErrorInvalidDevice);
     EXPECT_EQ(hmmGetLastError(), hmmSuccess);
