@@ -143,7 +143,7 @@ HMM_CUDA_DEVICE thread_block_tile<Size, thread_block> tiled_partition(const thre
 template <unsigned int Size, unsigned int ParentSize, class Parent>
 HMM_CUDA_DEVICE thread_block_tile<Size, thread_block_tile<ParentSize, Parent>>
 tiled_partition(const thread_block_tile<ParentSize, Parent>& parent) {
-    static_assert(Size <= ParentSize, "a tile is larger than the tile that it is a part of");
+    static_assert(Size <= ParentSize, "a tile cannot be larger than its parent tile");
     return thread_block_tile<Size, thread_block_tile<ParentSize, Parent>>(parent);
 }
 

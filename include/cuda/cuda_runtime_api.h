@@ -16,7 +16,7 @@
 #include <stddef.h>
 
 #ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
-#error "default streams of threads are not supported: pass cudaStreamPerThread where it is meant"
+#error "per-thread default streams are not supported: pass cudaStreamPerThread explicitly"
 #endif
 
 /* The version of the interface: CUDA 12.8. */

@@ -41,7 +41,7 @@ enum __hmm_rounding { __hmm_rn, __hmm_rz, __hmm_ru, __hmm_rd };
 
 template <class To, class From>
 HMM_CUDA_BOTH To __hmm_bits_as(From from) {
-    static_assert(sizeof(To) == sizeof(From), "bits of one size");
+    static_assert(sizeof(To) == sizeof(From), "the types must have the same size");
     To to;
     memcpy(&to, &from, sizeof(To));
     return to;

@@ -106,9 +106,10 @@ class worker {
     [[noreturn]] void report_ended() {
         const block_run &waiting = first_block(false), &ended = first_block(true);
         const cut& place = launch_.kernel->cuts[waiting.waits_at];
-        fail_block(waiting,
-                   "waits at sync of a grid_group (%s:%u) for block (%u, %u, %u), which has ended",
-                   place.file, place.line, ended.index[0], ended.index[1], ended.index[2]);
+        fail_block(
+            waiting,
+            "grid_group::sync() (%s:%u) waits for block (%u, %u, %u), which has already exited",
+            place.file, place.line, ended.index[0], ended.index[1], ended.index[2]);
     }
 
     launch_data& launch_;

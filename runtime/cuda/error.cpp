@@ -36,9 +36,9 @@ const char* own_sentence(cudaError_t error) {
     case cudaErrorInvalidSymbol:
         return "the symbol is NULL";
     case cudaErrorDeviceUninitialized:
-        return "the context is that of no device, or the thread has no other context";
+        return "the context does not belong to a device, or the thread has no other context";
     default:
-        return "an error of CUDA that hmmrt does not return";
+        return "a CUDA error that hmmrt never returns";
     }
 }
 

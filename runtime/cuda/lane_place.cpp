@@ -70,7 +70,7 @@ const char* name_of_access(int access) {
 std::string describe_access(const hmmFaultRecord& record) {
     if (record.access == 0) return "illegal address";
     char text[64];
-    std::snprintf(text, sizeof(text), "%s of address 0x%llx", name_of_access(record.access),
+    std::snprintf(text, sizeof(text), "%s at address 0x%llx", name_of_access(record.access),
                   static_cast<unsigned long long>(record.address));
     return text;
 }
@@ -132,7 +132,8 @@ const lane_place* __hmm_place() {
 /// Called by functions of the file @owner that use its __shared__ variables.
 void __hmm_check_shared_owner(const block_run* run, const void* owner) {
     if (run->kernel->shared_owner == owner) return;
-    fail_block(*run, "calls a function of another file that has __shared__ variables");
+    fail_block(*run, "calls a function that is defined in another file and uses __shared__ "
+                     "variables, which is not supported");
 }
 
 } // extern "C"

@@ -25,8 +25,8 @@ std::size_t launch_data::area_bytes() const {
 std::byte* launch_data::take_area() const {
     if (std::byte* const area = memory->take()) return area;
     std::fprintf(stderr,
-                 "hmmcuda: kernel %s: %u blocks that run, or of launches that failed, have all "
-                 "memory for blocks of this size\n",
+                 "hmmcuda: kernel %s: all %u block buffers of this size are in use or were leaked "
+                 "by failed launches\n",
                  kernel->name, block_memory::areas);
     std::abort();
 }
@@ -72,8 +72,10 @@ void launch_data::run_to_end(block_run& run) const {
     run_to_barrier(run);
     if (run.waits_at == state_end) return;
     const cut& place = kernel->cuts[run.waits_at];
-    fail_block(run, "sync of a grid_group (%s:%u) in a launch that is not cooperative", place.file,
-               place.line);
+    fail_block(run,
+               "grid_group::sync() (%s:%u) in a launch that is not cooperative: use "
+               "cudaLaunchCooperativeKernel()",
+               place.file, place.line);
 }
 
 } // namespace hmmcuda

@@ -50,8 +50,8 @@ void require_processor(const char* architecture) {
     const char* const missing = missing_feature(architecture);
     if (missing == nullptr) return;
     std::fprintf(stderr,
-                 "hmmcuda: device code of this program is for %s, and this processor lacks %s: "
-                 "compile with hmmcc -march=x86-64\n",
+                 "hmmcuda: the device code of this program needs %s, but this processor lacks %s: "
+                 "compile it with hmmcc -march=x86-64\n",
                  architecture, missing);
     std::exit(EXIT_FAILURE);
 }

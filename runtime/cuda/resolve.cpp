@@ -23,9 +23,9 @@ const char* name_of(cut_kind kind) {
     case cut_kind::block_count:
         return "__syncthreads_count, _and or _or";
     case cut_kind::grid_barrier:
-        return "sync of a grid_group";
+        return "grid_group::sync()";
     case cut_kind::pace:
-        return "a round of a loop";
+        return "a loop iteration";
     case cut_kind::warp_barrier:
         return "__syncwarp";
     case cut_kind::warp_exchange:
@@ -56,10 +56,11 @@ std::uint32_t state_of(const block_run& run, std::uint32_t thread) {
 [[noreturn]] void report_apart(const block_run& run, std::uint32_t first, std::uint32_t second) {
     const cut& here = run.kernel->cuts[state_of(run, first)];
     const cut& there = run.kernel->cuts[state_of(run, second)];
-    fail_block(
-        run, "threads wait for each other at different places: %s at %s (%s:%u), %s at %s (%s:%u)",
-        thread_of(run, first).c_str(), name_of(here.kind), here.file, here.line,
-        thread_of(run, second).c_str(), name_of(there.kind), there.file, there.line);
+    fail_block(run,
+               "deadlock: threads wait at different synchronization points: %s at %s (%s:%u), %s "
+               "at %s (%s:%u)",
+               thread_of(run, first).c_str(), name_of(here.kind), here.file, here.line,
+               thread_of(run, second).c_str(), name_of(there.kind), there.file, there.line);
 }
 
 /// Threads of a warp. Sets of them are masks of lanes.

@@ -363,13 +363,14 @@ struct failing {
 
 const failing failures[] = {
     {"a_barrier_in_another_launch", syncs, false, cudaErrorAssert,
-     "in a launch that is not cooperative"},
-    {"a_block_that_has_ended", last_block_ends, true, cudaErrorAssert, ", which has ended"},
+     "not cooperative: use cudaLaunchCooperativeKernel()"},
+    {"a_block_that_has_ended", last_block_ends, true, cudaErrorAssert,
+     ", which has already exited"},
     {"a_block_that_fails", last_block_fails, true, cudaErrorAssert, "last_block_fails"},
     {"a_block_that_fails_behind_a_barrier", block_fails_later, true, cudaErrorIllegalAddress,
      "block_fails_later"},
     {"barriers_of_two_kinds", barriers_of_two_kinds, true, cudaErrorAssert,
-     "thread (0, 0, 0) at sync of a grid_group ("},
+     "thread (0, 0, 0) at grid_group::sync() ("},
 };
 
 /// Returns 0 if the launch fails as it should, and grids can run again afterwards.

@@ -108,7 +108,7 @@ const failing failures[] = {
     {"an_illegal_address", wrong_address, cudaErrorIllegalAddress, "wrong_address"},
 #ifndef __OPTIMIZE__
     {"the_thread_of_an_illegal_address", wrong_address_of_function, cudaErrorIllegalAddress,
-     "wrong_address_of_function(int*), block (1, 0, 0), thread (37, 0, 0): write of address "
+     "wrong_address_of_function(int*), block (1, 0, 0), thread (37, 0, 0): write at address "
      "0x10000"},
     {"the_thread_of_no_address", no_address, cudaErrorIllegalAddress,
      "no_address(int*), block (0, 0, 0), thread (21, 0, 0): illegal address\n"},

@@ -25,7 +25,8 @@ HMM_CUDA_DEVICE T __hmm_atomic_change(T* place, Change change) {
     using word =
         std::conditional_t<sizeof(T) == 8, unsigned long long,
                            std::conditional_t<sizeof(T) == 4, unsigned int, unsigned short>>;
-    static_assert(sizeof(T) == sizeof(word), "atomic functions take 16, 32 and 64 bits");
+    static_assert(sizeof(T) == sizeof(word),
+                  "atomic functions support types of 16, 32 and 64 bits");
     word* const memory = reinterpret_cast<word*>(place);
     word old = __atomic_load_n(memory, __ATOMIC_RELAXED);
     for (;;) {

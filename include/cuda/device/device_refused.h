@@ -12,40 +12,47 @@ enum cudaTextureReadMode { cudaReadModeElementType = 0, cudaReadModeNormalizedFl
 
 template <class T, int Dimensions = 1, cudaTextureReadMode Mode = cudaReadModeElementType>
 struct texture {
-    static_assert(__hmm_refused<T>::value,
-                  "hmmcc does not support textures: read the memory itself, as with __ldg()");
+    static_assert(
+        __hmm_refused<T>::value,
+        "hmmcc does not support textures: read the memory directly, for example with __ldg()");
 };
 template <class T, int Dimensions = 1>
 struct surface {
-    static_assert(__hmm_refused<T>::value, "hmmcc does not support surfaces: use memory");
+    static_assert(__hmm_refused<T>::value,
+                  "hmmcc does not support surfaces: access the memory directly");
 };
 template <class T, class... Rest>
 __device__ T tex1Dfetch(Rest...) {
-    static_assert(__hmm_refused<T>::value,
-                  "hmmcc does not support textures: read the memory itself, as with __ldg()");
+    static_assert(
+        __hmm_refused<T>::value,
+        "hmmcc does not support textures: read the memory directly, for example with __ldg()");
 }
 template <class T, class... Rest>
 __device__ T tex1D(Rest...) {
-    static_assert(__hmm_refused<T>::value,
-                  "hmmcc does not support textures: read the memory itself, as with __ldg()");
+    static_assert(
+        __hmm_refused<T>::value,
+        "hmmcc does not support textures: read the memory directly, for example with __ldg()");
 }
 template <class T, class... Rest>
 __device__ T tex2D(Rest...) {
-    static_assert(__hmm_refused<T>::value,
-                  "hmmcc does not support textures: read the memory itself, as with __ldg()");
+    static_assert(
+        __hmm_refused<T>::value,
+        "hmmcc does not support textures: read the memory directly, for example with __ldg()");
 }
 template <class T, class... Rest>
 __device__ T tex3D(Rest...) {
-    static_assert(__hmm_refused<T>::value,
-                  "hmmcc does not support textures: read the memory itself, as with __ldg()");
+    static_assert(
+        __hmm_refused<T>::value,
+        "hmmcc does not support textures: read the memory directly, for example with __ldg()");
 }
 
 /* Threads see one address space. */
 #define HMM_CUDA_NO_SPACES(name)                                                                   \
     template <class T>                                                                             \
     __device__ unsigned int name(const T*) {                                                       \
-        static_assert(__hmm_refused<T>::value, "hmmcc does not support " #name                     \
-                                               "(): addresses do not say what they are of");       \
+        static_assert(__hmm_refused<T>::value,                                                     \
+                      "hmmcc does not support " #name                                              \
+                      "(): the address space of a pointer cannot be determined at run time");      \
         return 0;                                                                                  \
     }
 HMM_CUDA_NO_SPACES(__isGlobal)

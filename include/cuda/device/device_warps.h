@@ -45,7 +45,7 @@ HMM_CUDA_DEVICE unsigned int __hmm_lane() {
 template <class T>
 HMM_CUDA_DEVICE unsigned long long __hmm_to_bits(T value) {
     static_assert(sizeof(T) <= sizeof(unsigned long long) && std::is_arithmetic_v<T>,
-                  "operations of warps take numbers of 32 and 64 bits");
+                  "warp operations support arithmetic types of up to 64 bits");
     unsigned long long bits = 0;
     memcpy(&bits, &value, sizeof(T));
     return bits;
@@ -135,7 +135,7 @@ HMM_CUDA_DEVICE unsigned int __match_all_sync(unsigned int mask, T value, int* s
 template <class T>
 HMM_CUDA_DEVICE T __hmm_shuffle_object(unsigned int mask, const T& value, unsigned int source) {
     static_assert(std::is_trivially_copyable_v<T>,
-                  "operations of warps take objects that are copied as bytes");
+                  "warp operations need a trivially copyable type");
     unsigned long long words[(sizeof(T) + 7) / 8] = {};
     memcpy(words, &value, sizeof(T));
     for (unsigned long long& word : words)

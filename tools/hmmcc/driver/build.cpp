@@ -76,17 +76,18 @@ class builder {
             const language kind = language_of(input);
             const bool device = kind == language::cuda || kind == language::hip;
             const bool standard_input = input.path == "-";
-            want(!standard_input || !device, input.path, "a file with device code is read twice");
+            want(!standard_input || !device, input.path,
+                 "cannot read device code from standard input, because hmmcc reads it twice");
             want(standard_input || std::filesystem::exists(input.path), input.path, "no such file");
-            want(!std::filesystem::is_directory(input.path), input.path, "is a folder");
+            want(!std::filesystem::is_directory(input.path), input.path, "is a directory");
             want(wanted_.last == stage::link || kind != language::by_name, input.path,
-                 "hmmcc does not compile files of this name; -x names the language");
+                 "unknown file type; set the language with -x");
         }
         for (const std::string& path : {wanted_.output, wanted_.dependency_file}) {
-            want(!std::filesystem::is_directory(path), path, "is a folder, and no file to write");
+            want(!std::filesystem::is_directory(path), path, "cannot write to a directory");
             const std::filesystem::path folder = std::filesystem::path(path).parent_path();
             want(folder.empty() || std::filesystem::is_directory(folder), path,
-                 "its folder does not exist");
+                 "its directory does not exist");
         }
         return found;
     }

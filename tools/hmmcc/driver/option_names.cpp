@@ -116,27 +116,27 @@ constexpr std::array<std::string_view, 20> ignored_flags = {"-objdir-as-tempdir"
                                                             "-src-in-ptx"};
 
 constexpr std::string_view device_linking =
-    "hmmcc links no device code of several files (relocatable device code): put device "
-    "functions that several files use into headers";
+    "hmmcc cannot link device code of several files (relocatable device code): define shared "
+    "device functions in headers";
 constexpr std::string_view only_objects =
-    "hmmcc joins the halves of a file, for which both are object code";
-constexpr std::string_view only_native = "hmmcc makes code for this processor, and no other";
+    "hmmcc only writes object code, in which it merges host and device code";
+constexpr std::string_view only_native = "hmmcc only generates x86-64 code";
 
 const table refused_options = {
     {"-dc", device_linking},
     {"-dw", device_linking},
     {"-dlink", device_linking},
     {"-dlto", device_linking},
-    {"-ptx", "hmmcc makes code for this processor, and no PTX"},
-    {"-cubin", "hmmcc makes code for this processor, and no cubin"},
-    {"-fatbin", "hmmcc makes code for this processor, and no fatbin"},
+    {"-ptx", "hmmcc generates x86-64 code, not PTX"},
+    {"-cubin", "hmmcc generates x86-64 code, not a cubin"},
+    {"-fatbin", "hmmcc generates x86-64 code, not a fatbin"},
     {"-fgpu-rdc", device_linking},
     {"-S", only_objects},
     {"-emit-llvm", only_objects},
     {"-fsyntax-only", only_objects},
     {"-m32", only_native},
-    {"-lib", "hmmcc makes no archives: use -c, and ar"},
-    {"-run", "hmmcc runs no programs"},
+    {"-lib", "hmmcc does not create archives: use -c and ar"},
+    {"-run", "hmmcc does not run programs"},
 };
 
 constexpr std::array<std::string_view, 9> compiler_with_value = {
@@ -169,7 +169,7 @@ std::string_view refusal_of(const std::string& option) {
     if (option == "-rdc=true") return device_linking;
     if (option.starts_with("-flto")) return only_objects;
     if (option.starts_with("-odir") || option.starts_with("--output-directory"))
-        return "hmmcc writes object files where -o says, or into the current folder";
+        return "hmmcc writes object files to the path given by -o, or to the current directory";
     const auto found = refused_options.find(option);
     return found == refused_options.end() ? std::string_view() : found->second;
 }

@@ -226,8 +226,8 @@ class parser {
 
     void set_default_stream(const std::string&, const std::string& name) {
         if (name != "legacy")
-            throw usage_error("hmmcc supports the legacy default stream only, and not " + name +
-                              ": pass cudaStreamPerThread");
+            throw usage_error("hmmcc only supports the legacy default stream, not " + name +
+                              ": pass cudaStreamPerThread explicitly");
     }
 
     void set_runtime(const std::string&, const std::string& kind) {
@@ -237,7 +237,7 @@ class parser {
             {"shared", runtime_kind::shared}};
         const auto found = kinds.find(kind);
         if (found == kinds.end())
-            throw usage_error("-cudart " + kind + ": hmmcc knows none, shared and static");
+            throw usage_error("-cudart " + kind + ": must be none, shared or static");
         result_.runtime = found->second;
     }
 
@@ -245,8 +245,7 @@ class parser {
         std::ifstream file(path);
         std::ostringstream text;
         if (!file || !(text << file.rdbuf())) throw usage_error(name + ": cannot read " + path);
-        if (++files_read_ > most_files)
-            throw usage_error(name + ": more than 1000 files of options");
+        if (++files_read_ > most_files) throw usage_error(name + ": more than 1000 option files");
         const words options = split_options(text.str(), of_file);
         arguments_.insert(arguments_.begin() + std::ptrdiff_t(at_) + 1, options.begin(),
                           options.end());
@@ -274,7 +273,7 @@ class parser {
     void add_library(const std::string&, const std::string& name) {
         if (is_own_library(name)) return;
         if (is_missing_library(name))
-            throw usage_error("-l" + name + ": hmmrt has no such library");
+            throw usage_error("-l" + name + ": hmmrt does not provide this library");
         result_.link.push_back({"-l" + name});
     }
     void add_library_folder(const std::string&, const std::string& folder) {
@@ -289,13 +288,13 @@ class parser {
         if (name == "c++") return language::cpp;
         if (name == "c") return language::c;
         if (name == "none") return language::by_name;
-        throw usage_error("-x " + name + ": hmmcc compiles cu, hip, c++ and c");
+        throw usage_error("-x " + name + ": unknown language (valid: cu, hip, c++, c)");
     }
 
     void check_output() const {
         if (result_.output.empty() || result_.last == stage::link || result_.inputs.size() == 1)
             return;
-        throw usage_error("-o with several files needs a program to link");
+        throw usage_error("-o with several files is only allowed when linking");
     }
 
     std::string value(const std::string& option) {
@@ -333,25 +332,26 @@ const char* const help_text =
     R"(usage: hmmcc [OPTION...] FILE...
 
 Builds programs from CUDA and HIP source for hmmrt. FILE is a .cu, .hip, .cpp or .c file, an object
-file or a library. Options are nvcc's, also by their long names; what is not listed here goes to clang.
+file or a library. Options are nvcc's, also by their long names; other options are passed to clang.
 
   -o FILE                   the program, or the object file with -c
-  -c, -E, -M, -MM           stop after compiling, preprocessing, or with the dependencies
-  -x cu|hip|c++|c           language of the files that follow
-  -std=c++17|20             C++17 without this, and instead of an older one
-  -O 0|1|2|3                without this, device code is optimized and host code is not
-  -march=NAME               processor for device code, x86-64-v3 without this; native is this one
-  -g, -G                    debug information; -G: also device code that is not optimized
+  -c, -E, -M, -MM           only compile, preprocess, or print the dependencies
+  -x cu|hip|c++|c           language of the following files
+  -std=c++17|20             C++ standard, C++17 by default; older ones are replaced by C++17
+  -O 0|1|2|3                by default, device code is optimized and host code is not
+  -march=NAME               processor for device code, x86-64-v3 by default; native: this machine's
+  -g, -G                    add debug information; -G also turns off optimization of device code
   -I, -D, -U, -include      as usual
   -MD, -MMD, -MF, -MT, -MP  dependency files
-  -l, -L, -Wl, -Xlinker     for the linker
-  -shared                   a library; -cudart none|shared|static: which libraries of hmmrt it
-                            has: shared ones without this, and static ones in a program
-  -Xcompiler OPTION,...     for the compiler, also where it links
-  -optf FILE                options from a file
+  -l, -L, -Wl, -Xlinker     passed to the linker
+  -shared                   build a shared library; -cudart none|shared|static selects which
+                            libraries of hmmrt it is linked with, shared ones by default;
+                            programs are linked with static ones
+  -Xcompiler OPTION,...     passed to the compiler, also when it links
+  -optf FILE                read options from a file
   -use_fast_math, -fmad=false
-  -v, --dry-run             print the commands; --dry-run runs none
-  -arch, -gencode, -code, -Xptxas, -maxrregcount, -lineinfo and their like are ignored
+  -v, --dry-run             print the commands; --dry-run does not run them
+  -arch, -gencode, -code, -Xptxas, -maxrregcount, -lineinfo and similar options are ignored
 )";
 
 } // namespace hmmcc

@@ -88,10 +88,11 @@ void make_part_of_callers(llvm::Module& module, const function_set& kernels) {
                                                                 : nullptr;
         if (reason != nullptr) {
             if (waiting.contains(function))
-                report_error(any_instruction(*function),
-                             llvm::Twine("hmmcc does not support barriers and operations of warps "
-                                         "in a function that ") +
-                                 reason);
+                report_error(
+                    any_instruction(*function),
+                    llvm::Twine(
+                        "hmmcc does not support barriers and warp operations in a function that ") +
+                        reason);
             continue;
         }
         function->removeFnAttr(llvm::Attribute::NoInline);
@@ -308,12 +309,13 @@ llvm::PreservedAnalyses finish_device_half::run(llvm::Module& module,
                               body.shares_with_separate ? separate.shared_owner() : nullptr);
         kernel.function->removeDeadConstantUsers();
         if (!kernel.function->use_empty())
-            report_error(any_instruction(*body.function),
-                         "hmmcc does not support kernels that device code calls (dynamic "
-                         "parallelism)");
+            report_error(
+                any_instruction(*body.function),
+                "hmmcc does not support calls to kernels from device code (dynamic parallelism)");
         if (llvm::verifyFunction(*body.function, &llvm::errs()))
-            report_error(any_instruction(*body.function),
-                         "hmmcc has made wrong code of this kernel: please report this");
+            report_error(
+                any_instruction(*body.function),
+                "internal error: hmmcc generated invalid code for this kernel; please report this");
     }
     remove_unused(module);
     refuse_shared_addresses(module);

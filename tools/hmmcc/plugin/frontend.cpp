@@ -214,10 +214,10 @@ class refusals final : public clang::RecursiveASTVisitor<refusals> {
         const clang::SourceLocation place = statement->getAsmLoc();
         if (!inside_ || context_.getSourceManager().isInSystemHeader(place)) return true;
         clang::DiagnosticsEngine& diagnostics = context_.getDiagnostics();
-        diagnostics.Report(place,
-                           diagnostics.getCustomDiagID(clang::DiagnosticsEngine::Error,
-                                                       "hmmcc does not support inline PTX: device "
-                                                       "code is code of this processor"));
+        diagnostics.Report(
+            place, diagnostics.getCustomDiagID(
+                       clang::DiagnosticsEngine::Error,
+                       "hmmcc does not support inline PTX: device code is compiled for the CPU"));
         return true;
     }
 

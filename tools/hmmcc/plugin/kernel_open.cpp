@@ -233,8 +233,7 @@ bool move_variables(kernel_body& body) {
             auto* const variable = llvm::dyn_cast<llvm::AllocaInst>(&instruction);
             if (variable == nullptr || &block == body.entry) continue;
             if (!llvm::isa<llvm::ConstantInt>(variable->getArraySize())) {
-                report_error(*variable, "hmmcc does not support arrays of variable length in "
-                                        "kernels");
+                report_error(*variable, "hmmcc does not support variable-length arrays in kernels");
                 return false;
             }
             variable->moveBefore(body.entry->getTerminator());

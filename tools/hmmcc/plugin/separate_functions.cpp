@@ -278,8 +278,8 @@ bool separate_functions::open() {
             return thread_of_failure{reader.run(), reader.number(offsetof(lane_place, rank))};
         });
         if (llvm::verifyFunction(*function, &llvm::errs())) {
-            report_error(function->front().front(),
-                         "hmmcc has made wrong code of this function: please report this");
+            report_error(function->front().front(), "internal error: hmmcc generated invalid code "
+                                                    "for this function; please report this");
             return false;
         }
     }

@@ -66,8 +66,8 @@ bool has_open_length(const llvm::GlobalVariable& variable) {
 
 bool check_shared_alignment(const llvm::Instruction& where, llvm::Align alignment) {
     if (alignment.value() <= hmmcuda::memory_alignment) return true;
-    report_error(where, "hmmcc does not support an alignment above " +
-                            llvm::Twine(hmmcuda::memory_alignment) + " of __shared__ variables");
+    report_error(where, "hmmcc does not support __shared__ variables with an alignment above " +
+                            llvm::Twine(hmmcuda::memory_alignment));
     return false;
 }
 
@@ -113,8 +113,9 @@ bool place_shared_variables(kernel_body& body, const separate_functions& separat
     bytes = llvm::alignTo(bytes, hmmcuda::memory_alignment);
     if (bytes > hmmcuda::most_static_shared) {
         report_error(*body.entry->getTerminator(),
-                     "the kernel has " + llvm::Twine(bytes) + " bytes of __shared__ variables, " +
-                         "and " + llvm::Twine(hmmcuda::most_static_shared) + " are possible");
+                     "the kernel has " + llvm::Twine(bytes) +
+                         " bytes of __shared__ variables; the limit is " +
+                         llvm::Twine(hmmcuda::most_static_shared));
         return false;
     }
     body.static_shared = static_cast<std::uint32_t>(bytes);

@@ -36,7 +36,7 @@ void thread_arrays::replace_variables(llvm::IRBuilder<>& entry) {
             report_error(*body_.entry->getTerminator(),
                          "hmmcc does not support an alignment above " +
                              llvm::Twine(hmmcuda::memory_alignment) +
-                             " of a variable that threads keep across a barrier");
+                             " for a variable that is live across a barrier");
         replace_by_elements(*variable, take(entry, bytes), bytes);
     }
 }
