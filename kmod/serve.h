@@ -47,6 +47,8 @@ struct hmmrt_queued_fault {
 int hmmrt_window_map(struct hmmrt_request *req, bool migrate);
 void hmmrt_count_mapped(const struct hmmrt_request *req, unsigned int mapped,
 			unsigned int remote);
+int hmmrt_window_commit(struct hmmrt_request *req,
+			void (*fill)(struct hmmrt_request *req));
 bool hmmrt_is_mapped(const struct hmmrt_binding *binding,
 		     struct hmmrt_block *block, unsigned long addr,
 		     unsigned int access);

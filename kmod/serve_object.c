@@ -21,11 +21,9 @@
  *            extent from each other, each makes progress.
  */
 #include <linux/bitfield.h>
-#include <linux/bitmap.h>
 #include <linux/mm.h>
 
 #include "serve.h"
-#include "space_check.h"
 
 /* How long a call that maps ahead of use waits for the mmap_lock. */
 #define MAP_LOCK_WAIT	(HZ / 2)
@@ -127,69 +125,6 @@ static void window_fill(struct hmmrt_request *req,
 	}
 }
 
-/* Record one entry in the map. Returns true if there was none before. */
-static bool map_record(struct hmmrt_block_map *map, unsigned int index,
-		       hmmrt_pte_t pte)
-{
-	if (pte & HMMRT_PTE_PEER)
-		map->peers |= BIT(FIELD_GET(HMMRT_PTE_PEER_ID, pte));
-	if (pte & HMMRT_PTE_DEVICE) {
-		__set_bit(index, map->local);
-	} else {
-		/* The extent lost its entries when it moved. */
-		VM_WARN_ON_ONCE(test_bit(index, map->local));
-		WRITE_ONCE(map->remote, true);
-	}
-	if (pte & HMMRT_PTE_WRITE)
-		__set_bit(index, map->writable);
-	else
-		VM_WARN_ON_ONCE(test_bit(index, map->writable));
-	return !__test_and_set_bit(index, map->mapped);
-}
-
-/*
- * Returns true if the device has entries that permit more than it may do now:
- * they are about to be taken away by the call that changed its access.
- */
-static bool window_is_outdated(const struct hmmrt_request *req,
-			       const struct hmmrt_block_map *map)
-{
-	unsigned int base = hmmrt_request_index_in_block(req, 0);
-	unsigned int end = base + hmmrt_request_pages(req);
-
-	return !req->write && find_next_bit(map->writable, end, base) < end;
-}
-
-/* Write req->ptes, unless something was invalidated since req->seq. */
-static int window_commit(struct hmmrt_request *req)
-{
-	unsigned int base = hmmrt_request_index_in_block(req, 0);
-	unsigned int i, n = hmmrt_request_pages(req), mapped = 0, remote = 0;
-	struct hmmrt_binding *binding = req->binding;
-	struct hmmrt_block *block = req->block;
-	struct hmmrt_block_map *map = block->maps[binding->dev->id];
-
-	mutex_lock(&block->lock);
-	if (map->zapping || hmmrt_block_read_retry(block, req->seq) ||
-	    window_is_outdated(req, map)) {
-		mutex_unlock(&block->lock);
-		return -EAGAIN;
-	}
-	hmmrt_mapper_check(block, binding);
-	for (i = 0; i < n; i++) {
-		if (!req->ptes[i] || !map_record(map, base + i, req->ptes[i]))
-			continue;
-		mapped++;
-		remote += !(req->ptes[i] & HMMRT_PTE_DEVICE);
-	}
-	hmmrt_map_check(block, binding->dev->id);
-	binding->dev->ops->map(binding, req->start, req->ptes, n);
-	mutex_unlock(&block->lock);
-
-	hmmrt_count_mapped(req, mapped, remote);
-	return 0;
-}
-
 /* --- attempts ------------------------------------------------------------- */
 
 /*
@@ -249,7 +184,7 @@ static int extent_map(struct hmmrt_request *req,
 		return rc;
 	/* The window may have shrunk. */
 	window_fill(req, extent, window_shrink(req, addr));
-	return window_commit(req);
+	return hmmrt_window_commit(req, NULL);
 }
 
 /* Serve the page at @addr, with the extent locked. */

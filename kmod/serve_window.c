@@ -484,33 +484,65 @@ void hmmrt_count_mapped(const struct hmmrt_request *req, unsigned int mapped,
 			    .device = binding->dev->id);
 }
 
-/* Turn the snapshot into entries of the device, if it is still valid. */
-static int window_commit(struct hmmrt_request *req)
+/*
+ * Returns true if the device has entries that permit more than it may do now. A
+ * call that takes its access to a memory object away changes the advice first
+ * and removes the entries afterwards. The permissions of other mappings do not
+ * change while the mmap_lock is held.
+ */
+static bool window_is_outdated(const struct hmmrt_request *req,
+			       const struct hmmrt_block_map *map)
+{
+	unsigned int base = hmmrt_request_index_in_block(req, 0);
+	unsigned int end = base + hmmrt_request_pages(req);
+
+	return !req->write && find_next_bit(map->writable, end, base) < end;
+}
+
+/* Record an entry in the map. Returns true if there was none before. */
+static bool map_record(struct hmmrt_block_map *map, unsigned int index,
+		       hmmrt_pte_t pte)
+{
+	if (pte & HMMRT_PTE_PEER)
+		map->peers |= BIT(FIELD_GET(HMMRT_PTE_PEER_ID, pte));
+	if (pte & HMMRT_PTE_DEVICE)
+		__set_bit(index, map->local);
+	else
+		WRITE_ONCE(map->remote, true);
+	if (pte & HMMRT_PTE_WRITE)
+		__set_bit(index, map->writable);
+	return !__test_and_set_bit(index, map->mapped);
+}
+
+/**
+ * hmmrt_window_commit() - write the device's entries of a window
+ * @req: req->seq was read before everything that the entries depend on
+ * @fill: fills req->ptes with block->lock held; NULL if they are filled already
+ *
+ * Context: mmap_lock held; for a memory object, also the lock of the extent.
+ * Takes block->lock.
+ * Return: 0; -EAGAIN: something in the block was invalidated since req->seq.
+ */
+int hmmrt_window_commit(struct hmmrt_request *req,
+			void (*fill)(struct hmmrt_request *req))
 {
 	struct hmmrt_binding *binding = req->binding;
 	struct hmmrt_block *block = req->block;
 	struct hmmrt_block_map *map = block->maps[binding->dev->id];
 	unsigned int base = hmmrt_request_index_in_block(req, 0);
 	unsigned int i, n = hmmrt_request_pages(req), mapped = 0, remote = 0;
-	struct hmmrt_region_cache cache = {};
 
+	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
 	mutex_lock(&block->lock);
-	if (map->zapping || hmmrt_block_read_retry(block, req->seq)) {
+	if (map->zapping || hmmrt_block_read_retry(block, req->seq) ||
+	    window_is_outdated(req, map)) {
 		mutex_unlock(&block->lock);
 		return -EAGAIN;
 	}
 	hmmrt_mapper_check(block, binding);
+	if (fill)
+		fill(req);
 	for (i = 0; i < n; i++) {
-		struct page *duplicate = hmmrt_duplicate_page(map, base + i);
-
-		if (duplicate) {
-			/* A duplicated page must not be writable. */
-			WARN_ON_ONCE(req->pfns[i] & HMM_PFN_WRITE);
-			duplicate_check(req, map, base + i, req->pfns[i]);
-			req->ptes[i] = duplicate_pte(req, duplicate);
-			continue;
-		}
-		req->ptes[i] = make_pte(req, req->pfns[i], &cache);
 		if (!req->ptes[i])
 			continue;
 		/*
@@ -521,19 +553,10 @@ static int window_commit(struct hmmrt_request *req)
 		if (test_bit(base + i, map->writable))
 			req->ptes[i] |= HMMRT_PTE_WRITE;
 		entry_check(req, map, base + i, req->ptes[i]);
-		mapped += !test_bit(base + i, map->mapped);
-		remote += !(req->ptes[i] & HMMRT_PTE_DEVICE) &&
-			  !test_bit(base + i, map->mapped);
-		if (req->ptes[i] & HMMRT_PTE_PEER)
-			map->peers |= BIT(FIELD_GET(HMMRT_PTE_PEER_ID,
-						    req->ptes[i]));
-		if (req->ptes[i] & HMMRT_PTE_DEVICE)
-			__set_bit(base + i, map->local);
-		else
-			WRITE_ONCE(map->remote, true);
-		__set_bit(base + i, map->mapped);
-		if (req->ptes[i] & HMMRT_PTE_WRITE)
-			__set_bit(base + i, map->writable);
+		if (!map_record(map, base + i, req->ptes[i]))
+			continue;
+		mapped++;
+		remote += !(req->ptes[i] & HMMRT_PTE_DEVICE);
 	}
 	hmmrt_map_check(block, binding->dev->id);
 	binding->dev->ops->map(binding, req->start, req->ptes, n);
@@ -543,6 +566,30 @@ static int window_commit(struct hmmrt_request *req)
 	if (remote)
 		hmmrt_counting_start(binding);
 	return 0;
+}
+
+/* Turn the snapshot into entries. */
+static void snapshot_fill(struct hmmrt_request *req)
+{
+	const struct hmmrt_block_map *map =
+		req->block->maps[req->binding->dev->id];
+	unsigned int base = hmmrt_request_index_in_block(req, 0);
+	unsigned int i, n = hmmrt_request_pages(req);
+	struct hmmrt_region_cache cache = {};
+
+	lockdep_assert_held(&req->block->lock);
+	for (i = 0; i < n; i++) {
+		struct page *duplicate = hmmrt_duplicate_page(map, base + i);
+
+		if (!duplicate) {
+			req->ptes[i] = make_pte(req, req->pfns[i], &cache);
+			continue;
+		}
+		/* A duplicated page must not be writable. */
+		WARN_ON_ONCE(req->pfns[i] & HMM_PFN_WRITE);
+		duplicate_check(req, map, base + i, req->pfns[i]);
+		req->ptes[i] = duplicate_pte(req, duplicate);
+	}
 }
 
 static bool pte_permits(hmmrt_pte_t pte, unsigned int access)
@@ -630,7 +677,7 @@ int hmmrt_window_map(struct hmmrt_request *req, bool migrate)
 					      snapshot_wanted(req);
 	hmmrt_episode_phase(HMMRT_PHASE_MAP);
 	if (!rc)
-		rc = window_commit(req);
+		rc = hmmrt_window_commit(req, snapshot_fill);
 	hmmrt_episode_phase(HMMRT_PHASE_DECIDE);
 	if (rc)
 		return rc;
