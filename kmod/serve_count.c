@@ -14,9 +14,10 @@
  *            to count, the work stops. The next remote entry, or a change of a
  *            knob, starts it again.
  * Moves      A 64 KiB part that has reached its threshold migrates like a
- *            prefetch, if policy lets a fault move it. Its count restarts at 0
- *            whether or not it moves. If another call holds the block or the
- *            mmap_lock, the next sample tries again.
+ *            prefetch, if policy lets a fault move it. In a memory object, the
+ *            extent that it is in moves. Its count restarts at 0 whether or
+ *            not it moves. If another call holds the block or the mmap_lock,
+ *            the next sample tries again.
  * Ending     The work uses the binding without a reference. hmmrt_unbind()
  *            waits for it once nothing can start it any more. So the work does
  *            not wait for the mmap_lock: it tries again later.
@@ -117,20 +118,34 @@ static bool fill_thresholds(const struct hmmrt_binding *binding,
 
 /* --- moving -------------------------------------------------------------- */
 
+/* Return whether the device may use the part, and its memory can move. */
+static bool part_can_move(const struct hmmrt_request *req,
+			  const struct hmmrt_object *object)
+{
+	if (object)
+		return hmmrt_object_is_migratable(object) &&
+		       hmmrt_advice_access(&req->advice, req->binding->dev->id);
+	return !hmmrt_vma_check(req->vma, HMMRT_ACCESS_READ) &&
+	       hmmrt_vma_may_migrate(req->vma);
+}
+
 /*
  * Move the part that one mapping and one advice cover. Call with the mmap_lock
  * held.
  */
 static int move_part(struct hmmrt_request *req)
 {
+	struct hmmrt_object *object = hmmrt_vma_object(req->vma);
+
 	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
 	hmmrt_request_advise(req, req->start);
-	if (hmmrt_vma_check(req->vma, HMMRT_ACCESS_READ) ||
-	    !hmmrt_vma_may_migrate(req->vma) || !counts_at(&req->knobs) ||
+	/* Thrashing of memory objects is not watched. */
+	if (!part_can_move(req, object) || !counts_at(&req->knobs) ||
 	    !count_would_move(req->binding, &req->advice, &req->knobs,
-			      hmmrt_request_pinned(req)))
+			      !object && hmmrt_request_pinned(req)))
 		return 0;
-	return hmmrt_window_map(req, true);
+	return object ? hmmrt_object_to_device(req, object) :
+			hmmrt_window_map(req, true);
 }
 
 /*

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "lib/harness.h"
+#include "lib/object.h"
 #include "lib/session.h"
 
 #define HOST		HMMRT_LOCATION_HOST
@@ -21,7 +22,7 @@ FIXTURE(counter) {
 	struct agent *agent;
 	int space;
 	uint32_t id;
-	char *buf;		/* one block */
+	char *buf;		/* one block, or two of a memory object */
 };
 
 static int set(const FIXTURE_DATA(counter) *self, uint32_t knob, uint32_t value)
@@ -83,6 +84,28 @@ static void use_until_there(FIXTURE_DATA(counter) *self,
 			     agent_read(self->agent, granule(self, second)));
 		nanosleep(&pause, NULL);
 	}
+}
+
+/*
+ * Replaces the buffer by two blocks of a memory object, from @page of the object
+ * on, and sets the policy.
+ */
+static void count_object(FIXTURE_DATA(counter) *self,
+			 struct __test_metadata *_metadata, size_t page)
+{
+	int object = cmd_object_create(self->space, 3 * BLOCK_BYTES, HOST,
+				       HMMRT_OBJECT_MIGRATABLE);
+
+	ASSERT_LE(0, object);
+	self->buf = object_map(object, 2 * BLOCK_BYTES, PROT_READ | PROT_WRITE,
+			       page * PAGE_BYTES);
+	close(object);
+	ASSERT_NE(NULL, self->buf);
+	ASSERT_EQ(0, cmd_set_access(self->space, self->buf, 2 * BLOCK_BYTES,
+				    self->id, OBJECT_WRITE));
+	ASSERT_EQ(0, set(self, HMMRT_KNOB_MIGRATION_POLICY,
+			 HMMRT_MIGRATE_ON_COUNT));
+	pages_fill(self->buf, 2 * BLOCK_BYTES, 1);
 }
 
 /* The worker counts the pages only after they have moved. */
@@ -201,6 +224,43 @@ TEST_F_TIMEOUT(counter, advice_overrides_access_counters, 500)
 	use_until_there(self, _metadata, 6, 5);
 	EXPECT_EQ(0, pages_there(self, 4));
 	EXPECT_EQ(0, pages_there(self, 5));
+}
+
+/* A memory object moves a block at a time. */
+TEST_F_TIMEOUT(counter, hot_block_of_a_memory_object_moves, 500)
+{
+	const unsigned int stays = BLOCK_PAGES / GRANULE_PAGES + 3;
+	struct hmmrt_stats stats;
+
+	count_object(self, _metadata, 0);
+	ASSERT_EQ(0, cmd_advise(self->space, self->buf + BLOCK_BYTES,
+				BLOCK_BYTES, HMMRT_ADVICE_SET_NO_MIGRATE, 0,
+				0));
+	touch_all(self, _metadata);
+	use_until_there(self, _metadata, 3, stays);
+	EXPECT_EQ(BLOCK_PAGES, pages_at(self->space, self->buf,
+					2 * BLOCK_BYTES, self->id));
+	EXPECT_EQ(0, pages_there(self, stays));
+	stats = wait_for_moves(self);
+	EXPECT_EQ(BLOCK_PAGES, stats.out_counted_moves);
+	EXPECT_EQ(BLOCK_PAGES, stats.out_migrated_to_device);
+	ASSERT_DONE(agent_fill(self->agent, self->buf, 2 * BLOCK_BYTES,
+			       PAGE_BYTES, 1000));
+	EXPECT_EQ(-1, pages_check(self->buf, 2 * BLOCK_BYTES, 1000));
+	object_unmap_all();
+}
+
+/* The last granule of the first block is in two blocks of the object. */
+TEST_F_TIMEOUT(counter, granule_in_two_blocks_of_an_object_moves_both, 500)
+{
+	const unsigned int last = BLOCK_PAGES / GRANULE_PAGES - 1;
+
+	count_object(self, _metadata, 7);
+	touch_all(self, _metadata);
+	use_until_there(self, _metadata, last, last);
+	EXPECT_EQ(2 * BLOCK_PAGES - 7,
+		  pages_at(self->space, self->buf, 2 * BLOCK_BYTES, self->id));
+	object_unmap_all();
 }
 
 /* Existing entries are counted from then on, without another fault. */

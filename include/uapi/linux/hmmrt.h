@@ -473,8 +473,9 @@ struct hmmrt_range_attributes {
  * @HMMRT_KNOB_THRASHING_ENABLE: detect memory that migrates back and forth.
  *	Memory that is evicted repeatedly is detected even if this is 0.
  * @HMMRT_KNOB_ACCESS_COUNTER_THRESHOLD: number of samples in which a remote
- *	granule of 64 KiB was found used before it migrates to the device.
- *	There are at most 50 samples per second.
+ *	granule of 64 KiB was found used before it migrates to the device. In a
+ *	memory object, the block of the object with the granule migrates. There
+ *	are at most 50 samples per second.
  * @HMMRT_KNOB_ACCESS_COUNTER_MIGRATION_ENABLE: enable access-counter migration.
  *	HMMRT_MIGRATE_ON_COUNT implies it.
  * @HMMRT_KNOB_THRASHING_THRESHOLD: number of successive migrations, each within
