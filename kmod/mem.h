@@ -110,7 +110,7 @@ struct hmmrt_vram {
 	bool closed;	/* gives out no memory; under the lock */
 	struct work_struct evict_ahead;
 	struct mutex evicting;		/* all memory; protects @eviction */
-	struct hmmrt_eviction *eviction;	/* see move_evict.c */
+	struct hmmrt_eviction *eviction;	/* see move_evict.h */
 	bool trimming;	/* a chunk being trimmed is on no list */
 
 	struct mutex populate;		/* putting memory behind chunks */
@@ -327,7 +327,6 @@ struct hmmrt_account *hmmrt_account_get(struct hmmrt_device *dev,
 					struct mm_struct *mm,
 					struct hmmrt_quota_own *own);
 void hmmrt_account_put(struct hmmrt_account *account);
-u64 hmmrt_accounts_used_in(struct hmmrt_vram *vram, struct cgroup *cgroup);
 u64 hmmrt_account_left(struct hmmrt_account *account);
 u64 hmmrt_account_used(const struct hmmrt_account *account);
 bool hmmrt_account_is_full(struct hmmrt_account *account);
@@ -342,6 +341,9 @@ void hmmrt_charge_pages(struct hmmrt_account *account,
 bool hmmrt_uncharge(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 		    unsigned int index);
 void hmmrt_charges_used(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk);
+
+/* mem_claim.c */
+u64 hmmrt_accounts_used_in(struct hmmrt_vram *vram, struct cgroup *cgroup);
 struct hmmrt_chunk *hmmrt_claim_chunk(struct hmmrt_vram *vram,
 				      const struct hmmrt_claim *claim,
 				      unsigned long *pages,
@@ -400,6 +402,15 @@ int hmmrt_region_remember(struct hmmrt_region *region);
 int hmmrt_vram_grow(struct hmmrt_device *dev, unsigned int seen_regions);
 void hmmrt_region_destroy(struct hmmrt_region *region);
 
+/* mem_populate.c */
+int hmmrt_chunk_populate(struct hmmrt_device *dev, struct hmmrt_chunk *chunk);
+void hmmrt_vram_trim(struct hmmrt_device *dev, unsigned int keep);
+void hmmrt_vram_trim_work(struct work_struct *work);
+void hmmrt_vram_trim_later(struct hmmrt_vram *vram);
+bool hmmrt_vram_is_trimming(const struct hmmrt_device *dev);
+void hmmrt_vram_wait_trimmed(struct hmmrt_device *dev);
+void hmmrt_vram_abandon(struct hmmrt_device *dev);
+
 /* mem_vram.c */
 struct hmmrt_chunk *hmmrt_vram_reserve(struct hmmrt_device *dev,
 				       const struct hmmrt_claim *claim,
@@ -409,10 +420,7 @@ void hmmrt_vram_unreserve(struct hmmrt_device *dev, struct hmmrt_chunk *chunk);
 void hmmrt_vram_used(struct hmmrt_device *dev, u64 offset);
 int hmmrt_vram_prepare_duplicates(struct page **pages, unsigned int n);
 void hmmrt_vram_note_duplicate(struct page *page, struct hmmrt_block *block);
-bool hmmrt_vram_is_trimming(const struct hmmrt_device *dev);
-void hmmrt_vram_wait_trimmed(struct hmmrt_device *dev);
 void hmmrt_vram_close(struct hmmrt_device *dev, bool closed);
-void hmmrt_vram_abandon(struct hmmrt_device *dev);
 bool hmmrt_vram_is_full(const struct hmmrt_device *dev);
 int hmmrt_vram_init(struct hmmrt_device *dev, u64 size,
 		    const struct dev_pagemap_ops *pagemap_ops);

@@ -5,11 +5,10 @@
  * Model      Device memory is divided into regions, and regions into chunks. A
  *            region gets struct pages when they are first needed
  *            (mem_region.c). The driver puts real memory behind a chunk when
- *            its first page is allocated (populate). It may take the memory
- *            back some time after the last page was freed (trim), so that an
- *            unused device costs little. Coherent memory has an address that
- *            the driver supplied: there is nothing to populate, and the CPU
- *            maps its pages like any others.
+ *            its first page is allocated, and may take it back after the last
+ *            one was freed (mem_populate.c). Coherent memory has an address
+ *            that the driver supplied: there is nothing to populate, and the
+ *            CPU maps its pages like any others.
  * Placement  A page of a block prefers the same index in the chunk that holds
  *            the block's neighbours, so that the block's pages on a device grow
  *            together to 2 MiB without holes. The first pages of a block go to
@@ -33,7 +32,6 @@
  *            long as the page is charged to it: see mem_account.c.
  * Locking    vram->lock is a spinlock and innermost, because
  *            hmmrt_vram_folio_free() runs under a page table lock.
- *            vram->populate serialises putting memory behind chunks, and
  *            vram->grow serialises making regions. A region is made with no
  *            other lock held: the core takes hotplug locks for it, and other
  *            code takes an mmap_lock under those. So populate and grow cannot
@@ -42,16 +40,12 @@
  *            chunk.
  */
 #include <linux/bitmap.h>
-#include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 
 #include "mem.h"
 #include "mem_check.h"
 
-#define TRIM_DELAY	(2 * HZ)
-/* Free chunks that keep their memory, because the next user is likely soon. */
-#define TRIM_KEEP	4
 /*
  * How many chunks in use are scanned for free memory, and what counts as small.
  */
@@ -99,7 +93,7 @@ static void chunk_free_page(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 	if (chunk->duplicate_of)
 		chunk->duplicate_of[index] = NULL;
 	if (hmmrt_uncharge(vram, chunk, index))
-		mod_delayed_work(hmmrt_wq, &vram->trim, TRIM_DELAY);
+		hmmrt_vram_trim_later(vram);
 	vram->used_pages--;
 	chunk->used_pages--;
 	chunk_count(vram, chunk->used_pages + 1, chunk->used_pages);
@@ -110,7 +104,7 @@ static void chunk_free_page(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 	hmmrt_vram_check(vram);
 	if (chunk->used_pages)
 		return;
-	mod_delayed_work(hmmrt_wq, &vram->trim, TRIM_DELAY);
+	hmmrt_vram_trim_later(vram);
 }
 
 /* The last reference to a folio is gone, perhaps under a page table lock. */
@@ -306,38 +300,6 @@ vram_take_charged(struct hmmrt_account *account, struct hmmrt_chunk *near,
 	return chunk;
 }
 
-static int chunk_populate(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
-{
-	struct hmmrt_vram *vram = &dev->vram;
-	bool populated;
-	int rc;
-
-	if (hmmrt_device_is_coherent(dev))
-		return 0;
-	spin_lock_irq(&vram->lock);
-	populated = chunk->populated;
-	spin_unlock_irq(&vram->lock);
-	if (populated)
-		return 0;
-
-	/*
-	 * Pages of the chunk are allocated, so it cannot be trimmed. Other
-	 * threads may populate it at the same time.
-	 */
-	hmmrt_may_wait();
-	if (mutex_lock_killable(&vram->populate))
-		return -EINTR;
-	rc = chunk->populated ? 0 : dev->ops->populate(dev, chunk->offset);
-	if (!rc && !chunk->populated) {
-		spin_lock_irq(&vram->lock);
-		chunk->populated = true;
-		vram->populated_chunks++;
-		spin_unlock_irq(&vram->lock);
-	}
-	mutex_unlock(&vram->populate);
-	return rc;
-}
-
 static void chunk_give_back(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 			    unsigned int index, unsigned int npages)
 {
@@ -393,7 +355,7 @@ unsigned int hmmrt_vram_alloc(struct hmmrt_account *account, unsigned int index,
 					  shortfall);
 		if (!chunk)
 			break;
-		if (chunk_populate(dev, chunk)) {
+		if (hmmrt_chunk_populate(dev, chunk)) {
 			chunk_give_back(&dev->vram, chunk, at, run);
 			break;
 		}
@@ -475,7 +437,7 @@ struct hmmrt_chunk *hmmrt_vram_take_chunk(struct hmmrt_account *account,
 	chunk = vram_take_whole(account, extent, reserved, &spare, shortfall);
 	spin_unlock_irq(&dev->vram.lock);
 	kfree(spare);
-	if (chunk && chunk_populate(dev, chunk)) {
+	if (chunk && hmmrt_chunk_populate(dev, chunk)) {
 		hmmrt_vram_put_chunk(dev, chunk);
 		chunk = NULL;
 	}
@@ -577,7 +539,7 @@ void hmmrt_vram_unreserve(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
 	chunk->reserved = false;
 	chunk_move(vram, chunk);
 	if (!chunk->used_pages)
-		mod_delayed_work(hmmrt_wq, &vram->trim, TRIM_DELAY);
+		hmmrt_vram_trim_later(vram);
 	spin_unlock_irq(&vram->lock);
 }
 
@@ -650,18 +612,6 @@ void hmmrt_vram_note_duplicate(struct page *page, struct hmmrt_block *block)
 	spin_unlock_irq(&region->dev->vram.lock);
 }
 
-/* Returns true while trimming keeps an unused chunk off the lists. */
-bool hmmrt_vram_is_trimming(const struct hmmrt_device *dev)
-{
-	return READ_ONCE(dev->vram.trimming);
-}
-
-/* Context: process context, no hmmrt lock held: the work calls depopulate(). */
-void hmmrt_vram_wait_trimmed(struct hmmrt_device *dev)
-{
-	flush_delayed_work(&dev->vram.trim);
-}
-
 /* Stop, or start again, to give out memory. What is used stays in use. */
 void hmmrt_vram_close(struct hmmrt_device *dev, bool closed)
 {
@@ -675,31 +625,6 @@ bool hmmrt_vram_is_full(const struct hmmrt_device *dev)
 {
 	return (u64)READ_ONCE(dev->vram.used_pages) << PAGE_SHIFT >=
 	       dev->vram.size;
-}
-
-/*
- * Have all memory that is behind chunks abandoned: nothing trims or populates it
- * any more. Context: may sleep; nothing allocates memory of the device.
- */
-void hmmrt_vram_abandon(struct hmmrt_device *dev)
-{
-	struct hmmrt_vram *vram = &dev->vram;
-	unsigned int i, j;
-
-	for (i = 0; i < vram->nr_regions; i++) {
-		spin_lock_irq(&vram->lock);
-		for (j = 0; j < vram->regions[i]->nr_chunks; j++) {
-			struct hmmrt_chunk *chunk =
-				&vram->regions[i]->chunks[j];
-
-			chunk->abandoned = chunk->populated;
-			vram->populated_chunks -= chunk->populated;
-			chunk->populated = false;
-		}
-		spin_unlock_irq(&vram->lock);
-	}
-	/* It calls the driver, and may wait for the machine to wake up. */
-	cancel_delayed_work_sync(&vram->trim);
 }
 
 /* Free pages of hmmrt_vram_alloc() that were not initialised; skips NULL. */
@@ -720,59 +645,6 @@ void hmmrt_vram_free_unused(struct hmmrt_device *dev, struct page **pages,
 	spin_unlock_irq(&dev->vram.lock);
 }
 
-/* Take a populated free chunk off its list, to depopulate it. */
-static struct hmmrt_chunk *trim_pick(struct hmmrt_vram *vram, unsigned int keep)
-{
-	struct hmmrt_chunk *chunk, *victim = NULL;
-
-	spin_lock_irq(&vram->lock);
-	list_for_each_entry(chunk, &vram->free, link) {
-		if (!chunk->populated)
-			continue;
-		victim = chunk;
-		if (!keep)
-			break;
-		keep--;
-		victim = NULL;
-	}
-	if (victim) {
-		hmmrt_chunk_check_unused(victim);
-		VM_WARN_ON_ONCE(vram->trimming || !vram->populated_chunks);
-		list_del_init(&victim->link);
-		victim->trimming = true;
-		vram->trimming = true;
-		victim->populated = false;
-		vram->populated_chunks--;
-	}
-	spin_unlock_irq(&vram->lock);
-	return victim;
-}
-
-static void vram_trim(struct hmmrt_device *dev, unsigned int keep)
-{
-	struct hmmrt_vram *vram = &dev->vram;
-	struct hmmrt_chunk *chunk;
-
-	while ((chunk = trim_pick(vram, keep))) {
-		dev->ops->depopulate(dev, chunk->offset);
-		spin_lock_irq(&vram->lock);
-		chunk->trimming = false;
-		vram->trimming = false;
-		list_add_tail(&chunk->link, &vram->free);
-		spin_unlock_irq(&vram->lock);
-		cond_resched();
-	}
-}
-
-static void vram_trim_work(struct work_struct *work)
-{
-	struct hmmrt_vram *vram =
-		container_of(to_delayed_work(work), struct hmmrt_vram, trim);
-
-	vram_trim(container_of(vram, struct hmmrt_device, vram), TRIM_KEEP);
-	hmmrt_accounts_sweep(container_of(vram, struct hmmrt_device, vram));
-}
-
 int hmmrt_vram_init(struct hmmrt_device *dev, u64 size,
 		    const struct dev_pagemap_ops *pagemap_ops)
 {
@@ -784,7 +656,7 @@ int hmmrt_vram_init(struct hmmrt_device *dev, u64 size,
 	INIT_LIST_HEAD(&vram->free);
 	INIT_LIST_HEAD(&vram->partial);
 	INIT_LIST_HEAD(&vram->full);
-	INIT_DELAYED_WORK(&vram->trim, vram_trim_work);
+	INIT_DELAYED_WORK(&vram->trim, hmmrt_vram_trim_work);
 	hmmrt_accounts_init(vram);
 	vram->size = size;
 	vram->pagemap_ops = pagemap_ops;
@@ -813,7 +685,7 @@ void hmmrt_vram_destroy(struct hmmrt_device *dev)
 	cancel_delayed_work_sync(&vram->trim);
 	/* Wait for readers that found a page of the device in a snapshot. */
 	synchronize_srcu(&hmmrt_srcu);
-	vram_trim(dev, 0);
+	hmmrt_vram_trim(dev, 0);
 	hmmrt_vram_check_gone(vram);
 	hmmrt_accounts_destroy(dev);
 	for (i = 0; i < vram->nr_regions; i++)

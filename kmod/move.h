@@ -55,6 +55,8 @@ int hmmrt_migrate_to_device(struct hmmrt_request *req);
 /* move_out.c */
 int hmmrt_migrate_to_host(struct hmmrt_request *req);
 int hmmrt_window_to_host(struct hmmrt_request *req);
+
+/* move_cpu_fault.c */
 vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf);
 
 /* move_duplicate.c */

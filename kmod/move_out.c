@@ -4,36 +4,20 @@
  * CPU fault migrates device memory that the CPU cannot reach, and leaves
  * coherent memory alone. An explicit request migrates both.
  *
- * kmod/move_in.c describes the order of the steps. For pages without a block,
- * and for pages of processes that have no space, see kmod/move_evict.c.
+ * kmod/move_in.c describes the order of the steps, and
+ * kmod/move_cpu_fault.c has the CPU faults. For pages without a block, and for
+ * pages of processes that have no space, see kmod/move_evict.c.
  */
-#include <linux/hash.h>
 #include <linux/hmm.h>
-#include <linux/log2.h>
 #include <linux/migrate.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
-#include <linux/ptrace.h>
-#include <linux/sched/task_stack.h>
 #include <linux/slab.h>
 
-#include "move.h"
-
-/*
- * Destination pages in system memory for a window: for all of it, or for as
- * much as there was memory for. For a block that is one page on the device this
- * is one page, or else single pages.
- */
-struct host_pages {
-	int node;			/* or NUMA_NO_NODE: mapping's policy */
-	bool strict;			/* on that node and no other */
-	unsigned int n;
-	bool huge;			/* page[] is one page */
-	struct page **page;		/* @n elements */
-};
+#include "move_out.h"
 
 /* The node of the host that advice prefers, or NUMA_NO_NODE. */
-static int advised_node(const struct hmmrt_advice *advice)
+int hmmrt_advised_node(const struct hmmrt_advice *advice)
 {
 	if (advice->preferred >= HMMRT_LOCATION_NONE ||
 	    !hmmrt_location_is_host(advice->preferred))
@@ -43,7 +27,8 @@ static int advised_node(const struct hmmrt_advice *advice)
 
 static struct page *alloc_host_page(struct vm_area_struct *vma,
 				    unsigned long addr,
-				    const struct host_pages *to, bool must)
+				    const struct hmmrt_host_pages *to,
+				    bool must)
 {
 	gfp_t gfp = GFP_HIGHUSER_MOVABLE;
 
@@ -56,8 +41,9 @@ static struct page *alloc_host_page(struct vm_area_struct *vma,
 				to->strict ? gfp | __GFP_THISNODE : gfp, 0);
 }
 
-static void alloc_host(struct vm_area_struct *vma, unsigned long start,
-		       struct host_pages *to, unsigned int n, unsigned int must)
+void hmmrt_host_alloc(struct vm_area_struct *vma, unsigned long start,
+		      struct hmmrt_host_pages *to, unsigned int n,
+		      unsigned int must)
 {
 	unsigned int i;
 
@@ -71,9 +57,9 @@ static void alloc_host(struct vm_area_struct *vma, unsigned long start,
 }
 
 /* Allocate one page for a whole block. Returns false if that fails. */
-static bool alloc_host_huge(struct hmmrt_space *space,
-			    struct vm_area_struct *vma, unsigned long start,
-			    struct host_pages *to)
+bool hmmrt_host_alloc_huge(struct hmmrt_space *space,
+			   struct vm_area_struct *vma, unsigned long start,
+			   struct hmmrt_host_pages *to)
 {
 	struct page *page = NULL;
 	unsigned int i;
@@ -91,7 +77,7 @@ static bool alloc_host_huge(struct hmmrt_space *space,
 }
 
 /* Forget a page that the process uses now, so that it is not freed. */
-static void host_page_used(struct host_pages *to, unsigned int i)
+static void host_page_used(struct hmmrt_host_pages *to, unsigned int i)
 {
 	if (to->huge)
 		memset(to->page, 0, to->n * sizeof(to->page[0]));
@@ -99,7 +85,7 @@ static void host_page_used(struct host_pages *to, unsigned int i)
 		to->page[i] = NULL;
 }
 
-static void free_host(struct host_pages *to)
+void hmmrt_host_free(struct hmmrt_host_pages *to)
 {
 	unsigned int i;
 
@@ -126,26 +112,8 @@ static void report_unreadable(struct page *src, int rc)
 			   rc);
 }
 
-/* A window that migrates to system memory, and the result of that. */
-struct move_out {
-	struct hmmrt_block *block;	/* NULL: only one page migrates */
-	struct hmmrt_request *req;	/* NULL: a CPU fault */
-	enum hmmrt_cause cause;
-	const struct hmmrt_device *dev;	/* the source; NULL: any device */
-	unsigned long must;		/* index of the touched page, if any */
-
-	unsigned long moved;
-	u32 from[HMMRT_MAX_DEVICES];	/* part of @moved, by source device */
-	bool must_moved;		/* the touched page has moved */
-	bool must_unreadable;		/* the touched page cannot be read */
-	bool raced;			/* the block is no longer one page */
-	bool reduced;			/* the window, for lack of memory */
-	/* Of a CPU fault in a block: its run, if the touched page moves. */
-	const struct hmmrt_policy_run *run;
-};
-
 /* There is no system memory for @n pages from index @i on. */
-static void host_is_full(const struct move_out *out,
+static void host_is_full(const struct hmmrt_move_out *out,
 			 const struct migrate_vma *args, unsigned long i,
 			 unsigned int n)
 {
@@ -159,8 +127,9 @@ static void host_is_full(const struct move_out *out,
  * core splits the block as far as it can, into single pages from the first one
  * on.
  */
-static void assign_host_huge(struct migrate_vma *args, struct host_pages *to,
-			     struct move_out *out)
+static void assign_host_huge(struct migrate_vma *args,
+			     struct hmmrt_host_pages *to,
+			     struct hmmrt_move_out *out)
 {
 	struct page *src = migrate_pfn_to_page(args->src[0]);
 	unsigned int i;
@@ -195,7 +164,8 @@ static void assign_host_huge(struct migrate_vma *args, struct host_pages *to,
 
 /* How many pages from @i on are consecutive on a device, for a single copy. */
 static unsigned long host_run(const struct migrate_vma *args,
-			      const struct host_pages *to, unsigned long i)
+			      const struct hmmrt_host_pages *to,
+			      unsigned long i)
 {
 	unsigned long end = min_t(unsigned long, args->npages, to->n), j;
 
@@ -208,16 +178,17 @@ static unsigned long host_run(const struct migrate_vma *args,
 	return j - i;
 }
 
-static void assign_host_page(struct migrate_vma *args, struct host_pages *to,
-			     unsigned long i)
+static void assign_host_page(struct migrate_vma *args,
+			     struct hmmrt_host_pages *to, unsigned long i)
 {
 	lock_page(to->page[i]);
 	args->dst[i] = migrate_pfn(page_to_pfn(to->page[i]));
 }
 
 /* Copy a run: all at once, or if that fails page by page. */
-static void copy_run_out(struct migrate_vma *args, struct host_pages *to,
-			 unsigned long i, unsigned long n, struct move_out *out)
+static void copy_run_out(struct migrate_vma *args, struct hmmrt_host_pages *to,
+			 unsigned long i, unsigned long n,
+			 struct hmmrt_move_out *out)
 {
 	bool copied = n > 1 && !copy_out(migrate_pfn_to_page(args->src[i]),
 					 &to->page[i], n);
@@ -239,8 +210,8 @@ static void copy_run_out(struct migrate_vma *args, struct host_pages *to,
 /*
  * Copy the pages and set dst. A page that its device cannot read stays there.
  */
-static void assign_host(struct migrate_vma *args, struct host_pages *to,
-			struct move_out *out)
+static void assign_host(struct migrate_vma *args, struct hmmrt_host_pages *to,
+			struct hmmrt_move_out *out)
 {
 	unsigned long i, n;
 
@@ -270,8 +241,9 @@ static void assign_host(struct migrate_vma *args, struct host_pages *to,
 }
 
 /* @n pages from index @i on are in system memory now. */
-static void host_reached(struct move_out *out, const struct migrate_vma *args,
-			 unsigned long i, unsigned int n, u64 word)
+static void host_reached(struct hmmrt_move_out *out,
+			 const struct migrate_vma *args, unsigned long i,
+			 unsigned int n, u64 word)
 {
 	unsigned long addr = args->start + (i << PAGE_SHIFT);
 	struct hmmrt_device *from =
@@ -296,7 +268,7 @@ static void host_reached(struct move_out *out, const struct migrate_vma *args,
  * the window is still being finalized.
  */
 static void run_goes_on(const struct migrate_vma *args,
-			const struct move_out *out)
+			const struct hmmrt_move_out *out)
 {
 	struct hmmrt_block *block = out->block;
 	unsigned int page;
@@ -310,8 +282,8 @@ static void run_goes_on(const struct migrate_vma *args,
 		block->cpu_run = *out->run;
 }
 
-static void migrate_out(struct migrate_vma *args, struct host_pages *to,
-			struct move_out *out)
+void hmmrt_move_out(struct migrate_vma *args, struct hmmrt_host_pages *to,
+		    struct hmmrt_move_out *out)
 {
 	u64 word = hmmrt_history_word(out->cause, HMMRT_LOCATION_HOST);
 	unsigned long i;
@@ -337,10 +309,10 @@ static void migrate_out(struct migrate_vma *args, struct host_pages *to,
 }
 
 /* Report where the pages came from that a call moved, and end its episode. */
-static void moved_out(const struct hmmrt_event_source *source,
-		      struct hmmrt_episode *episode,
-		      const struct migrate_vma *args,
-		      const struct move_out *out)
+void hmmrt_moved_out(const struct hmmrt_event_source *source,
+		     struct hmmrt_episode *episode,
+		     const struct migrate_vma *args,
+		     const struct hmmrt_move_out *out)
 {
 	hmmrt_episode_end_moved(episode, source, out->from, 0,
 				.cause = out->cause, .addr = args->start,
@@ -348,8 +320,9 @@ static void moved_out(const struct hmmrt_event_source *source,
 }
 
 /* One attempt at the window of @args. */
-static int migrate_window_out(struct migrate_vma *args, struct host_pages *to,
-			      struct move_out *out)
+static int migrate_window_out(struct migrate_vma *args,
+			      struct hmmrt_host_pages *to,
+			      struct hmmrt_move_out *out)
 {
 	struct hmmrt_block *block = out->block;
 	int rc;
@@ -362,7 +335,7 @@ static int migrate_window_out(struct migrate_vma *args, struct host_pages *to,
 	hmmrt_episode_phase(HMMRT_PHASE_UNMAP);
 	rc = migrate_vma_setup(args);
 	if (!rc && args->cpages)
-		migrate_out(args, to, out);
+		hmmrt_move_out(args, to, out);
 	hmmrt_block_migrate_unlock(block);
 	hmmrt_episode_phase(HMMRT_PHASE_DECIDE);
 	return rc;
@@ -370,16 +343,18 @@ static int migrate_window_out(struct migrate_vma *args, struct host_pages *to,
 
 /* Migrate the window as one page, if it is one. Returns true if that is all. */
 static bool migrate_huge_out(struct hmmrt_request *req,
-			     struct migrate_vma *args, struct host_pages *to,
-			     struct move_out *out, int *rc)
+			     struct migrate_vma *args,
+			     struct hmmrt_host_pages *to,
+			     struct hmmrt_move_out *out, int *rc)
 {
 	if (!(req->pfns[0] & HMM_PFN_VALID) || !hmmrt_request_is_huge(req) ||
-	    !alloc_host_huge(req->block->span->space, req->vma, req->start, to))
+	    !hmmrt_host_alloc_huge(req->block->span->space, req->vma,
+				   req->start, to))
 		return false;
 	args->flags |= HMMRT_SELECT_COMPOUND;
 	*rc = migrate_window_out(args, to, out);
 	args->flags &= ~HMMRT_SELECT_COMPOUND;
-	free_host(to);
+	hmmrt_host_free(to);
 	/* Single pages of the block may still be readable. */
 	if (!out->must_unreadable)
 		return true;
@@ -414,7 +389,7 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 			       MIGRATE_VMA_SELECT_DEVICE_PRIVATE |
 				       MIGRATE_VMA_SELECT_DEVICE_COHERENT,
 	};
-	struct move_out out = {
+	struct hmmrt_move_out out = {
 		.block = req->block,
 		.req = req,
 		.cause = req->args.cause,
@@ -422,7 +397,7 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 		.must = ULONG_MAX,
 	};
 	struct hmmrt_episode episode;
-	struct host_pages to = {};
+	struct hmmrt_host_pages to = {};
 	int rc = 0;
 
 	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
@@ -432,17 +407,18 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 		return -ENOMEM;
 	hmmrt_episode_begin(&episode, HMMRT_PHASE_ALLOCATE);
 	to.strict = req->args.node != NUMA_NO_NODE;
-	to.node = to.strict ? req->args.node : advised_node(&req->advice);
+	to.node = to.strict ? req->args.node : hmmrt_advised_node(&req->advice);
 	if (!migrate_huge_out(req, &args, &to, &out, &rc)) {
-		alloc_host(req->vma, req->start, &to, n, n);
+		hmmrt_host_alloc(req->vma, req->start, &to, n, n);
 		rc = migrate_window_out(&args, &to, &out);
-		free_host(&to);
+		hmmrt_host_free(&to);
 	}
 	kfree(to.page);
 	if (out.raced)
 		rc = -EAGAIN;
 	req->result.moved += out.moved;
-	moved_out(&req->block->span->space->events, &episode, &args, &out);
+	hmmrt_moved_out(&req->block->span->space->events, &episode, &args,
+			&out);
 	return rc == -EINVAL ? 0 : rc;
 }
 
@@ -516,406 +492,4 @@ int hmmrt_window_to_host(struct hmmrt_request *req)
 	if (rc || req->result.there == n)
 		return rc;
 	return hmmrt_migrate_to_host(req);
-}
-
-/* Taken instead of block->migrate if there is no block; only ever tried. */
-static DEFINE_SPINLOCK(orphans_lock);
-static struct page *orphans[64];
-
-static struct page **orphan_slot(struct page *page)
-{
-	return &orphans[hash_ptr(page, ilog2(ARRAY_SIZE(orphans)))];
-}
-
-static bool orphan_trylock(struct page *page)
-{
-	struct page **slot = orphan_slot(page);
-	bool free;
-
-	spin_lock(&orphans_lock);
-	free = !*slot;
-	if (free)
-		*slot = page;
-	spin_unlock(&orphans_lock);
-	return free;
-}
-
-static void orphan_unlock(struct page *page)
-{
-	spin_lock(&orphans_lock);
-	VM_WARN_ON_ONCE(*orphan_slot(page) != page);
-	*orphan_slot(page) = NULL;
-	spin_unlock(&orphans_lock);
-}
-
-/*
- * Returns true if the touched page is part of a large folio that is no longer
- * mapped as one. The core splits the folio first, and the access is repeated.
- * Then only the touched page migrates. With a larger window the core would
- * continue with the page that was locked before the split, which need not be
- * the page that is locked after it. It would also wait for the locks of other
- * large folios.
- */
-static bool cpu_fault_splits(const struct vm_fault *vmf)
-{
-	return HMMRT_HAS_DEVICE_THP && vmf->pte &&
-	       folio_test_large(page_folio(vmf->page));
-}
-
-/* The advice and the knobs that apply to the touched page. */
-struct cpu_fault_rules {
-	int node;			/* to migrate to, or NUMA_NO_NODE */
-	struct hmmrt_knobs knobs;	/* only with a block */
-	/* The run of faults, if the touched page moves; only with a block. */
-	struct hmmrt_policy_run run;
-};
-
-/* The touched page is on a device, so it has no duplicate; others may have. */
-static void spare_duplicates(struct vm_fault *vmf, struct hmmrt_block *block,
-			     struct migrate_vma *args)
-{
-	struct hmmrt_policy_window win = {
-		.first = hmmrt_index_in_block(block, args->start),
-		.count = (args->end - args->start) >> PAGE_SHIFT,
-	};
-	DECLARE_BITMAP(duplicated, HMMRT_BLOCK_PAGES);
-
-	hmmrt_duplicates_mark(block, win.first, win.count, duplicated);
-	win = hmmrt_policy_without_duplicates(duplicated, win,
-					      hmmrt_index_in_block(block,
-								   vmf->address));
-	args->start = block->start + ((unsigned long)win.first << PAGE_SHIFT);
-	args->end = args->start + ((unsigned long)win.count << PAGE_SHIFT);
-}
-
-/*
- * Look up the rules, and choose the window that migrates with the touched page.
- * It ends where the mapping and the advice end, and at pages with duplicates.
- */
-static void cpu_fault_window(struct vm_fault *vmf, struct hmmrt_block *block,
-			     struct migrate_vma *args,
-			     struct cpu_fault_rules *rules)
-{
-	unsigned long start = block->start;
-	unsigned long end = start + HMMRT_BLOCK_SIZE;
-	struct hmmrt_space *space = block->span->space;
-	struct hmmrt_policy_window win;
-	struct hmmrt_block *before;
-	struct hmmrt_advice advice;
-
-	lockdep_assert_held(&block->migrate);
-	rules->run = block->cpu_run;
-	advice = hmmrt_advice_at(space, vmf->address, &start, &end);
-	rules->knobs = hmmrt_knobs_at(space, hmmrt_page_device(vmf->page),
-				      &advice);
-	if (cpu_fault_splits(vmf))
-		return;
-	rules->node = advised_node(&advice);
-	/* A huge page migrates whole, whichever parts of it have advice. */
-	if (args->flags & HMMRT_SELECT_COMPOUND)
-		return;
-	before = hmmrt_block_find(space, block->start - HMMRT_BLOCK_SIZE);
-	win = hmmrt_policy_host_window(&rules->run,
-				       before ? &before->cpu_run : NULL,
-				       hmmrt_index_in_block(block, args->start),
-				       &advice, &rules->knobs);
-	hmmrt_block_put(before);
-	args->start = max3(block->start + ((unsigned long)win.first
-					   << PAGE_SHIFT),
-			   vmf->vma->vm_start, start);
-	args->end = min3(block->start + ((unsigned long)(win.first + win.count)
-					 << PAGE_SHIFT),
-			 vmf->vma->vm_end, end);
-	if (hmmrt_policy_may_duplicate(&advice, &rules->knobs))
-		spare_duplicates(vmf, block, args);
-}
-
-/*
- * Allocate memory for a window that the CPU touched. Returns false if there is
- * none for the touched page.
- *
- * If the block is one page and no huge page can be allocated, a single page is
- * enough: the core cannot split a folio that the fault has a reference to, but
- * in trying it turns the huge entry into single ones, and the access is
- * repeated.
- */
-static bool cpu_fault_alloc(struct hmmrt_space *space, struct vm_fault *vmf,
-			    const struct migrate_vma *args,
-			    struct host_pages *to)
-{
-	unsigned int n = (args->end - args->start) >> PAGE_SHIFT;
-	unsigned int must = (vmf->address - args->start) >> PAGE_SHIFT;
-
-	if (args->flags & HMMRT_SELECT_COMPOUND) {
-		if (alloc_host_huge(space, vmf->vma, args->start, to))
-			return true;
-		n = 1;
-		must = 0;
-	}
-	alloc_host(vmf->vma, args->start, to, n, must);
-	return to->page[must];
-}
-
-/* A fault of the thread that makes memory exclusive has a separate cause. */
-static enum hmmrt_cause cpu_fault_cause(const struct hmmrt_space *space)
-{
-	return space && READ_ONCE(space->exclusive_task) == current ?
-		       HMMRT_CAUSE_EXCLUSIVE :
-		       HMMRT_CAUSE_CPU_FAULT;
-}
-
-/* Count pages that moved back because the CPU touched them, and tell policy. */
-static void cpu_fault_moved(const struct vm_fault *vmf,
-			    const struct migrate_vma *args,
-			    struct hmmrt_space *space,
-			    const struct move_out *out,
-			    const struct cpu_fault_rules *rules, u64 began)
-{
-	struct hmmrt_block *block = out->block;
-
-	if (space)
-		atomic64_add(out->moved, &space->migrated_to_host);
-	if (block && out->moved && out->cause == HMMRT_CAUSE_CPU_FAULT)
-		hmmrt_thrashing_moved_back(block,
-					   hmmrt_page_device(vmf->page),
-					   &rules->knobs, args->start,
-					   args->end, began);
-}
-
-/*
- * Arrays for the window of a CPU fault. The touched page has its own: the access
- * must not fail, or be repeated, because there is no memory for anything but
- * this page.
- */
-struct cpu_fault_arrays {
-	unsigned long src, dst;
-	struct page *page;
-	unsigned long *many;
-};
-
-/*
- * Sets *reduced if it has reduced the window to the touched page. The core does
- * not split a huge page for a part of it while this fault holds the page, so
- * that window stays, and its arrays are charged to no cgroup at its limit.
- * Returns false if there is no memory.
- */
-static bool cpu_fault_arrays_alloc(struct cpu_fault_arrays *arrays,
-				   const struct vm_fault *vmf,
-				   struct migrate_vma *args,
-				   struct host_pages *to, bool *reduced)
-{
-	const size_t one = sizeof(args->src[0]) + sizeof(args->dst[0]) +
-			   sizeof(to->page[0]);
-	unsigned long n = (args->end - args->start) >> PAGE_SHIFT;
-	bool huge = args->flags & HMMRT_SELECT_COMPOUND;
-
-	arrays->many = NULL;
-	*reduced = false;
-	if (huge)
-		arrays->many = kvmalloc_array(n, one, GFP_KERNEL);
-	else if (n > 1)
-		arrays->many = kmalloc_array(n, one, GFP_KERNEL_ACCOUNT |
-						     __GFP_NORETRY |
-						     __GFP_NOWARN);
-	if (arrays->many) {
-		args->src = arrays->many;
-		args->dst = args->src + n;
-		to->page = (struct page **)(args->dst + n);
-		return true;
-	}
-	args->start = vmf->address & PAGE_MASK;
-	args->end = args->start + PAGE_SIZE;
-	args->src = &arrays->src;
-	args->dst = &arrays->dst;
-	to->page = &arrays->page;
-	*reduced = n > 1;
-	return !huge;
-}
-
-static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
-				    struct migrate_vma *args,
-				    struct hmmrt_space *space,
-				    struct hmmrt_block *block,
-				    const struct cpu_fault_rules *rules,
-				    unsigned long *moved)
-{
-	struct move_out out = {
-		.block = block,
-		.cause = cpu_fault_cause(space),
-		.run = block ? &rules->run : NULL,
-	};
-	struct host_pages to = { .node = rules->node };
-	u64 began = hmmrt_now_us();
-	struct cpu_fault_arrays arrays;
-	struct hmmrt_episode episode;
-	vm_fault_t ret = 0;
-
-	hmmrt_may_wait();
-	VM_WARN_ON_ONCE(vmf->address < args->start ||
-			vmf->address >= args->end);
-	if (block)
-		hmmrt_window_check(block, args->start, args->end);
-	if (!cpu_fault_arrays_alloc(&arrays, vmf, args, &to, &out.reduced))
-		return VM_FAULT_OOM;
-	out.must = (vmf->address - args->start) >> PAGE_SHIFT;
-	hmmrt_episode_begin(&episode, HMMRT_PHASE_DECIDE);
-	if (block)
-		hmmrt_history_prepare(block);
-	hmmrt_episode_phase(HMMRT_PHASE_ALLOCATE);
-	if (!cpu_fault_alloc(space, vmf, args, &to)) {
-		ret = VM_FAULT_OOM;
-		goto out_free;
-	}
-	hmmrt_episode_phase(HMMRT_PHASE_UNMAP);
-	if (migrate_vma_setup(args)) {
-		ret = VM_FAULT_SIGBUS;
-		goto out_free;
-	}
-	if (!args->cpages)
-		goto out_free;
-	migrate_out(args, &to, &out);
-	*moved += out.moved;
-	moved_out(space ? &space->events : NULL, &episode, args, &out);
-	cpu_fault_moved(vmf, args, space, &out, rules, began);
-	/*
-	 * The device cannot give the page back, so another fault would not
-	 * help.
-	 */
-	if (out.must_unreadable)
-		ret = VM_FAULT_SIGBUS;
-out_free:
-	hmmrt_episode_cancel(&episode);
-	free_host(&to);
-	kvfree(arrays.many);
-	return ret;
-}
-
-static vm_fault_t cpu_fault_in_block(struct vm_fault *vmf,
-				     struct migrate_vma *args,
-				     struct hmmrt_block *block,
-				     struct cpu_fault_rules *rules,
-				     unsigned long *moved, bool *counted)
-{
-	vm_fault_t ret;
-
-	if (!hmmrt_cpu_fault_lock(block, args, vmf->address,
-				  vmf->flags & FAULT_FLAG_USER, counted))
-		return 0;
-	cpu_fault_window(vmf, block, args, rules);
-	ret = cpu_fault_migrate(vmf, args, block->span->space, block, rules,
-				moved);
-	hmmrt_block_migrate_unlock(block);
-	return ret;
-}
-
-/* Without a block only the touched page migrates. @space may be NULL. */
-static vm_fault_t cpu_fault_alone(struct vm_fault *vmf,
-				  struct migrate_vma *args,
-				  struct hmmrt_space *space,
-				  const struct cpu_fault_rules *rules,
-				  unsigned long *moved, bool *counted)
-{
-	vm_fault_t ret = 0;
-
-	if (space)
-		atomic64_inc(&space->cpu_faults);
-	*counted = true;
-	if (orphan_trylock(vmf->page)) {
-		ret = cpu_fault_migrate(vmf, args, space, NULL, rules, moved);
-		orphan_unlock(vmf->page);
-	} else if (!(vmf->flags & FAULT_FLAG_USER)) {
-		/* As in hmmrt_cpu_fault_lock(). */
-		cond_resched();
-	}
-	return ret;
-}
-
-static vm_fault_t cpu_fault(struct vm_fault *vmf, struct hmmrt_space *space,
-			    unsigned long *moved, bool *counted)
-{
-	struct migrate_vma args = {
-		.vma = vmf->vma,
-		.start = vmf->address & PAGE_MASK,
-		.end = (vmf->address & PAGE_MASK) + PAGE_SIZE,
-		.pgmap_owner = hmmrt_pgmap_owner(),
-		.flags = MIGRATE_VMA_SELECT_DEVICE_PRIVATE,
-		.fault_page = vmf->page,
-	};
-	struct cpu_fault_rules rules = { .node = NUMA_NO_NODE };
-	struct hmmrt_block *block;
-	vm_fault_t ret;
-
-	/*
-	 * A fault with a PTE is for a single page, even within a large folio.
-	 */
-	if (HMMRT_HAS_DEVICE_THP && !vmf->pte) {
-		args.start = ALIGN_DOWN(vmf->address, HMMRT_BLOCK_SIZE);
-		args.end = args.start + HMMRT_BLOCK_SIZE;
-		args.flags |= HMMRT_SELECT_COMPOUND;
-	}
-	block = space ? hmmrt_block_find(space, vmf->address) : NULL;
-	ret = block ? cpu_fault_in_block(vmf, &args, block, &rules, moved,
-					 counted) :
-		      cpu_fault_alone(vmf, &args, space, &rules, moved, counted);
-	hmmrt_block_put(block);
-	return ret;
-}
-
-/*
- * The instruction of the process, in a system call the one behind it. 0 if the
- * kernel or another process touched the page.
- */
-static unsigned long cpu_fault_ip(const struct vm_fault *vmf)
-{
-	if (current->flags & PF_KTHREAD || current->mm != vmf->vma->vm_mm)
-		return 0;
-	return instruction_pointer(task_pt_regs(current));
-}
-
-static void cpu_fault_event(struct vm_fault *vmf, struct hmmrt_episode *episode,
-			    const struct hmmrt_space *space,
-			    unsigned long moved, vm_fault_t ret)
-{
-	hmmrt_episode_end(episode, space ? &space->events : NULL,
-			  .type = HMMRT_EVENT_CPU_FAULT, .addr = vmf->address,
-			  .pages = moved, .ip = cpu_fault_ip(vmf),
-			  .access = vmf->flags & FAULT_FLAG_WRITE ?
-					    HMMRT_ACCESS_WRITE :
-					    HMMRT_ACCESS_READ,
-			  .from = hmmrt_page_device(vmf->page)->id,
-			  .to = HMMRT_LOCATION_HOST,
-			  .error = !(ret & VM_FAULT_ERROR) ? 0 :
-				   ret & VM_FAULT_OOM	   ? -ENOMEM :
-							     -EIO);
-}
-
-/*
- * The CPU touched a page on a device. The block provides the lock, and decides
- * how many pages migrate along. Without a block (in a fork child, in a process
- * that closed its files, in a mapping that was moved) only the touched page
- * migrates.
- *
- * The core holds the page, and with it the device. The fault holds the space and
- * the block, and is in no section of hmmrt_srcu while it moves pages: a copy
- * takes as long as the device likes.
- *
- * Return: 0 also when nothing moved: the CPU faults again.
- */
-vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf)
-{
-	struct hmmrt_episode episode;
-	struct hmmrt_space *space;
-	unsigned long moved = 0;
-	bool counted = false;
-	vm_fault_t ret;
-
-	hmmrt_episode_begin(&episode, HMMRT_PHASE_DECIDE);
-	space = hmmrt_space_hold(vmf->vma->vm_mm);
-	ret = cpu_fault(vmf, space, &moved, &counted);
-	if (episode.recorded && counted)
-		cpu_fault_event(vmf, &episode, space, moved, ret);
-	else
-		hmmrt_episode_cancel(&episode);
-	hmmrt_space_put_later(space);
-	return ret;
 }

@@ -328,9 +328,9 @@ struct hmmrt_taken {
 };
 
 /*
- * A thread that unmaps the pages that it evicts, see move_evict.c. Only that
- * thread uses the struct, because notifiers run in it; the list is shared. A
- * thread is on the list once at most.
+ * A thread that unmaps the pages that it evicts, see move_evict_chunk.c. Only
+ * that thread uses the struct, because notifiers run in it; the list is shared.
+ * A thread is on the list once at most.
  */
 struct hmmrt_evictor {
 	struct list_head link;		/* protected by evictors_lock */

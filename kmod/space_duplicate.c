@@ -119,7 +119,7 @@ static void duplicate_free(struct hmmrt_duplicate *duplicate)
  * be written in place. Context: any that may sleep, including notifiers. The
  * caller is in the section of hmmrt_srcu, or has the reference to the block, in
  * which it took the duplicates off the block: chunks name the block until then,
- * see next_duplicate() in move_evict.c.
+ * see next_duplicate() in move_evict_chunk.c.
  */
 void hmmrt_duplicates_free(struct list_head *taken)
 {

@@ -124,13 +124,22 @@ int simgpu_without_agent(const struct simgpu_view *view);
 
 /* mirror.c */
 int simgpu_mirror_mmap(struct file *file, struct vm_area_struct *vma);
-struct view_failure *simgpu_failure_find(struct simgpu_view *view);
-void simgpu_failures_init(struct simgpu_view *view);
-void simgpu_failures_destroy(struct simgpu_view *view);
 void simgpu_mirror_invalidate(struct simgpu_view *view, unsigned long start,
 			      unsigned long end);
 void simgpu_mirror_accessed(struct simgpu_view *view, unsigned long start,
 			    hmmrt_pte_t *ptes);
+
+/* failure.c */
+void simgpu_failures_init(struct simgpu_view *view);
+void simgpu_failures_destroy(struct simgpu_view *view);
+struct view_failure *simgpu_failure_find(struct simgpu_view *view);
+bool simgpu_failure_reserve(struct simgpu_view *view,
+			    const struct vm_fault *vmf);
+void simgpu_failure_store(struct simgpu_view *view, unsigned long addr,
+			  unsigned int access, int error);
+vm_fault_t simgpu_failure_report(struct simgpu_view *view,
+				 const struct vm_fault *vmf,
+				 unsigned int access);
 
 /* vram.c */
 extern const struct hmmrt_device_ops simgpu_ops;
