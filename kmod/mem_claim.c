@@ -36,16 +36,6 @@ static bool is_busy(u64 until, u64 now)
 	return time_before64(now, until);
 }
 
-/* Return whether the account is @above, or in that cgroup. */
-static bool account_is_below(const struct hmmrt_account *account,
-			     const struct hmmrt_account *above)
-{
-	lockdep_assert_held(&above->dev->vram.lock);
-	while (account && account != above)
-		account = account->parent;
-	return account;
-}
-
 /* Return the priority, limited by that of each cgroup above. */
 static u32 account_priority(const struct hmmrt_account *account)
 {
@@ -56,11 +46,16 @@ static u32 account_priority(const struct hmmrt_account *account)
 	return priority;
 }
 
+/* Return whether the account is claim->within, or in that cgroup. */
 static bool claim_concerns(const struct hmmrt_claim *claim,
 			   const struct hmmrt_account *account)
 {
-	return !claim->within ||
-	       account_is_below(account, claim->within);
+	if (!claim->within)
+		return true;
+	lockdep_assert_held(&claim->within->dev->vram.lock);
+	while (account && account != claim->within)
+		account = account->parent;
+	return account;
 }
 
 /* State of the choice of a chunk. */

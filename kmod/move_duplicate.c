@@ -142,13 +142,6 @@ static bool page_suits(struct page *page)
 	return can_share(page) && !is_zone_movable_page(page);
 }
 
-/* Return whether the snapshot shows a page that can be duplicated. */
-static bool pfn_suits(unsigned long pfn)
-{
-	return (pfn & HMM_PFN_VALID) && !(pfn & HMM_PFN_ERROR) &&
-	       page_suits(hmm_pfn_to_page(pfn));
-}
-
 /*
  * Record in req->wanted which pages to duplicate, and in req->shared which of
  * them are shared already, according to the snapshot in req->pfns. Returns the
@@ -168,18 +161,20 @@ static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 	for (i = 0; i < n; i++) {
 		unsigned int index = hmmrt_request_index_in_block(req, i);
 		unsigned long pfn = req->pfns[i];
+		struct page *page = NULL;
 		bool shared;
 
+		if ((pfn & HMM_PFN_VALID) && !(pfn & HMM_PFN_ERROR))
+			page = hmm_pfn_to_page(pfn);
 		if (hmmrt_has_duplicate(req->block, id, index) ||
-		    ((pfn & HMM_PFN_VALID) && !(pfn & HMM_PFN_ERROR) &&
-		     hmmrt_region_cache_device(&cache, hmm_pfn_to_page(pfn)) ==
-			     req->binding->dev)) {
+		    (page && hmmrt_region_cache_device(&cache, page) ==
+				     req->binding->dev)) {
 			hmmrt_outcome_set(req, hmmrt_request_addr(req, i), 1,
 					  HMMRT_OUTCOME_THERE);
 			req->result.there++;
 			continue;
 		}
-		if (!pfn_suits(pfn))
+		if (!page || !page_suits(page))
 			continue;
 		/*
 		 * This device has no duplicate, so any that exist are on
@@ -420,14 +415,6 @@ static int commit_run(struct hmmrt_request *req, const struct run *run,
 	return 0;
 }
 
-static void release_run(const struct run *run, struct page **from)
-{
-	unsigned int i;
-
-	for (i = 0; i < run->count; i++)
-		release_page(&from[i]);
-}
-
 /**
  * hmmrt_share_pages() - make pages of a process shared, and hold them
  * @args: range within one page table, and what to select; nothing is migrated
@@ -512,27 +499,6 @@ static int see_shared(struct hmmrt_request *req, const struct run *run,
 	return rc;
 }
 
-/*
- * Duplicate pages that are still exclusive to the process: see the top of this
- * file.
- */
-static int share_and_copy(struct hmmrt_request *req, const struct run *run,
-			  struct list_head *spare)
-{
-	unsigned long seq;
-	int rc;
-
-	rc = share_run(req, run, req->from);
-	if (!rc)
-		rc = see_shared(req, run, req->from, &seq);
-	if (!rc) {
-		copy_run(req, run, req->from);
-		rc = commit_run(req, run, req->from, seq, spare);
-	}
-	release_run(run, req->from);
-	return rc;
-}
-
 static struct page *original_of(const struct hmmrt_block_map *map,
 				unsigned int index)
 {
@@ -568,19 +534,31 @@ static int hold_shared(struct hmmrt_request *req, const struct run *run,
 	return rc;
 }
 
-static int copy_shared(struct hmmrt_request *req, const struct run *run,
-		       struct list_head *spare)
+/*
+ * Duplicate the pages of a run. Those that are still exclusive to the process
+ * are shared first: see the top of this file.
+ */
+static int duplicate_run(struct hmmrt_request *req, const struct run *run,
+			 struct list_head *spare)
 {
 	unsigned long seq;
+	unsigned int i;
 	int rc;
 
-	seq = hmmrt_block_read_begin(req->block, NULL);
-	rc = hold_shared(req, run, req->from, seq);
+	if (run->shared) {
+		seq = hmmrt_block_read_begin(req->block, NULL);
+		rc = hold_shared(req, run, req->from, seq);
+	} else {
+		rc = share_run(req, run, req->from);
+		if (!rc)
+			rc = see_shared(req, run, req->from, &seq);
+	}
 	if (!rc) {
 		copy_run(req, run, req->from);
 		rc = commit_run(req, run, req->from, seq, spare);
 	}
-	release_run(run, req->from);
+	for (i = 0; i < run->count; i++)
+		release_page(&req->from[i]);
 	return rc;
 }
 
@@ -604,8 +582,7 @@ static int copy_runs(struct hmmrt_request *req, unsigned int first,
 		       test_bit(i, req->shared) == run.shared)
 			i++;
 		run.count = i - run.first;
-		rc = run.shared ? copy_shared(req, &run, spare) :
-				  share_and_copy(req, &run, spare);
+		rc = duplicate_run(req, &run, spare);
 		i = find_next_bit(todo, end, i);
 	}
 	return rc;

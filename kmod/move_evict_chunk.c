@@ -60,14 +60,6 @@ static struct page *evict_take_spare(struct hmmrt_eviction *evict)
 	return page;
 }
 
-static void evict_free_spare(struct hmmrt_eviction *evict)
-{
-	struct page *page;
-
-	while ((page = evict_take_spare(evict)))
-		put_page(page);
-}
-
 /*
  * Device pages are locked, so the allocator does not retry hard; pages
  * allocated beforehand are used first.
@@ -256,16 +248,6 @@ static void evict_copy(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 	}
 }
 
-/* Count the device pages that did migrate to a lost page. */
-static unsigned int evict_count_gone(const struct hmmrt_eviction *evict)
-{
-	unsigned int i, n = 0;
-
-	for_each_set_bit(i, evict->gone, HMMRT_CHUNK_PAGES)
-		n += !!(evict->src[evict->entry[i]] & MIGRATE_PFN_MIGRATE);
-	return n;
-}
-
 /*
  * The core takes a reference to a page, and then its lock. Another migration of
  * the page may end in between: then nobody maps the page, and the other thread is
@@ -389,7 +371,8 @@ static unsigned int evict_pages(struct hmmrt_device *dev,
 				struct hmmrt_eviction *evict,
 				enum hmmrt_evict_mode mode)
 {
-	unsigned int gone;
+	unsigned int i, gone = 0;
+	struct page *page;
 
 	memset(evict, 0, sizeof(*evict));
 	evict->entries = hmmrt_chunk_used(dev, chunk, pages, evict->src);
@@ -400,9 +383,11 @@ static unsigned int evict_pages(struct hmmrt_device *dev,
 	evict_unmap(dev, evict, mode == HMMRT_EVICT_FOR_ALLOC);
 	evict_copy(dev, chunk, evict, mode);
 	migrate_device_pages(evict->src, evict->dst, evict->entries);
-	gone = evict_count_gone(evict);
+	for_each_set_bit(i, evict->gone, HMMRT_CHUNK_PAGES)
+		gone += !!(evict->src[evict->entry[i]] & MIGRATE_PFN_MIGRATE);
 	migrate_device_finalize(evict->src, evict->dst, evict->entries);
-	evict_free_spare(evict);
+	while ((page = evict_take_spare(evict)))
+		put_page(page);
 	return gone;
 }
 

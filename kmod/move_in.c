@@ -36,20 +36,6 @@
 
 #include "move.h"
 
-static struct hmmrt_device *pfn_device(unsigned long hmm_pfn,
-				       struct hmmrt_region_cache *cache)
-{
-	if (!(hmm_pfn & HMM_PFN_VALID) || (hmm_pfn & HMM_PFN_ERROR))
-		return NULL;
-	return hmmrt_region_cache_device(cache, hmm_pfn_to_page(hmm_pfn));
-}
-
-static bool pfn_merged(unsigned long hmm_pfn)
-{
-	return (hmm_pfn & HMM_PFN_VALID) && !(hmm_pfn & HMM_PFN_ERROR) &&
-	       folio_test_ksm(page_folio(hmm_pfn_to_page(hmm_pfn)));
-}
-
 /* The part of the window that has to move, by the snapshot in req->pfns. */
 struct plan {
 	unsigned int first;
@@ -70,10 +56,16 @@ static bool plan_page(struct hmmrt_request *req, struct plan *plan,
 		      struct hmmrt_region_cache *cache, unsigned int i)
 {
 	unsigned long addr = hmmrt_request_addr(req, i);
-	struct hmmrt_device *dev = pfn_device(req->pfns[i], cache);
+	unsigned long pfn = req->pfns[i];
+	struct hmmrt_device *dev = NULL;
+	struct page *page = NULL;
 
+	if ((pfn & HMM_PFN_VALID) && !(pfn & HMM_PFN_ERROR)) {
+		page = hmm_pfn_to_page(pfn);
+		dev = hmmrt_region_cache_device(cache, page);
+	}
 	if (dev == req->binding->dev) {
-		plan->near = hmm_pfn_to_page(req->pfns[i]);
+		plan->near = page;
 		hmmrt_outcome_set(req, addr, 1, HMMRT_OUTCOME_THERE);
 		req->result.there++;
 		return false;
@@ -81,9 +73,9 @@ static bool plan_page(struct hmmrt_request *req, struct plan *plan,
 	if (dev && req->args.no_peers)
 		return false;
 	/* This page is duplicated instead. */
-	if (req->duplicate && !dev && req->pfns[i])
+	if (req->duplicate && !dev && pfn)
 		return false;
-	if (pfn_merged(req->pfns[i])) {
+	if (page && folio_test_ksm(page_folio(page))) {
 		note_stays(req, addr, 1, HMMRT_STAY_MERGED);
 		return false;
 	}

@@ -268,22 +268,6 @@ struct room {
 	bool no_grow;
 };
 
-static void room_unreserve(struct room *room)
-{
-	if (room->reserved)
-		hmmrt_vram_unreserve(room->account->dev, room->reserved);
-	room->reserved = NULL;
-}
-
-/* Wait for what others evict, or evict themselves. */
-static int room_wait(struct room *room)
-{
-	if (room->busy++ >= BUSY_TRIES)
-		return -ENOMEM;
-	schedule_timeout_killable(HZ / 50);
-	return 0;
-}
-
 /*
  * Evict a chunk, or as much of it as may be evicted. The number of evictions is
  * bounded: while other processes fill what this one empties, it must end.
@@ -310,8 +294,13 @@ static int room_evict(struct room *room, struct hmmrt_account *within)
 	chunk = hmmrt_evict_one(dev, &claim, room->evict, NULL);
 	if (PTR_ERR_OR_ZERO(chunk) == -ENOENT)
 		return -ENOMEM;
-	if (IS_ERR(chunk))
-		return room_wait(room);
+	if (IS_ERR(chunk)) {
+		if (room->busy++ >= BUSY_TRIES)
+			return -ENOMEM;
+		/* Others may evict something in the meantime. */
+		schedule_timeout_killable(HZ / 50);
+		return 0;
+	}
 	room->busy = 0;
 	room->reserved = chunk;
 	return 0;
@@ -364,16 +353,18 @@ static int room_make(struct room *room, enum hmmrt_shortfall shortfall)
 static struct hmmrt_chunk *room_take(struct room *room,
 				     struct hmmrt_extent *extent)
 {
+	struct hmmrt_device *dev = room->account->dev;
 	enum hmmrt_shortfall shortfall;
 	struct hmmrt_chunk *chunk;
 	int rc;
 
 	while (1) {
-		room->regions_seen =
-			READ_ONCE(room->account->dev->vram.nr_regions);
+		room->regions_seen = READ_ONCE(dev->vram.nr_regions);
 		chunk = hmmrt_vram_take_chunk(room->account, extent,
 					      room->reserved, &shortfall);
-		room_unreserve(room);
+		if (room->reserved)
+			hmmrt_vram_unreserve(dev, room->reserved);
+		room->reserved = NULL;
 		if (chunk)
 			return chunk;
 		rc = room_make(room, shortfall);

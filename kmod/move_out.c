@@ -178,13 +178,6 @@ static unsigned long host_run(const struct migrate_vma *args,
 	return j - i;
 }
 
-static void assign_host_page(struct migrate_vma *args,
-			     struct hmmrt_host_pages *to, unsigned long i)
-{
-	lock_page(to->page[i]);
-	args->dst[i] = migrate_pfn(page_to_pfn(to->page[i]));
-}
-
 /* Copy a run: all at once, or if that fails page by page. */
 static void copy_run_out(struct migrate_vma *args, struct hmmrt_host_pages *to,
 			 unsigned long i, unsigned long n,
@@ -198,12 +191,13 @@ static void copy_run_out(struct migrate_vma *args, struct hmmrt_host_pages *to,
 		struct page *src = migrate_pfn_to_page(args->src[i]);
 		int rc = copied ? 0 : copy_out(src, &to->page[i], 1);
 
-		if (!rc) {
-			assign_host_page(args, to, i);
+		if (rc) {
+			report_unreadable(src, rc);
+			out->must_unreadable |= i == out->must;
 			continue;
 		}
-		report_unreadable(src, rc);
-		out->must_unreadable |= i == out->must;
+		lock_page(to->page[i]);
+		args->dst[i] = migrate_pfn(page_to_pfn(to->page[i]));
 	}
 }
 

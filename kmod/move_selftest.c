@@ -98,22 +98,20 @@ static int test_share(struct test *test, unsigned long addr)
 	return rc || page ? rc : -EAGAIN;
 }
 
-/* Write like a program, or, for tests, like a kernel that writes in place. */
-static int test_write(const struct test *test, u32 __user *word)
-{
-	if (!write_in_place)
-		return put_user(NEW, word);
-	page_set_word(test->page, NEW);
-	return 0;
-}
-
 /* Returns 0 if the assumption holds, -EBADE if it does not. */
 static int test_held(struct test *test, u32 __user *word)
 {
 	u32 seen = 0;
-	int rc;
+	int rc = 0;
 
-	rc = test_write(test, word);
+	/*
+	 * Write like a program, or, for tests, like a kernel that writes in
+	 * place.
+	 */
+	if (write_in_place)
+		page_set_word(test->page, NEW);
+	else
+		rc = put_user(NEW, word);
 	if (!rc)
 		rc = get_user(seen, word);
 	if (rc)
