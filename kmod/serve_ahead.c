@@ -230,29 +230,6 @@ static int next_populated(struct hmmrt_binding **binding,
 	return 0;
 }
 
-/* Sets *@binding to NULL if the binding is gone. */
-static void map_blocks(struct hmmrt_binding **binding, unsigned long start,
-		       unsigned long end)
-{
-	struct hmmrt_space *space = (*binding)->space;
-
-	while (!READ_ONCE((*binding)->going) && !fatal_signal_pending(current)) {
-		struct hmmrt_block *block;
-		unsigned long next;
-
-		if (next_populated(binding, space, &start, end) || start >= end)
-			return;
-		next = hmmrt_block_end(start, end);
-		block = hmmrt_block_get(space, start, (*binding)->dev->id);
-		if (IS_ERR(block))
-			return;
-		if (!map_block(*binding, start, next))
-			hmmrt_remap_soon(block);
-		hmmrt_block_put(block);
-		start = next;
-	}
-}
-
 /**
  * hmmrt_map_ahead() - map all populated memory of a range for a device
  * @space: space of the process, with an mm that is alive
@@ -270,7 +247,23 @@ void hmmrt_map_ahead(struct hmmrt_space *space, unsigned long start,
 
 	if (!binding)
 		return;
-	map_blocks(&binding, start, end);
+	while (!READ_ONCE(binding->going) && !fatal_signal_pending(current)) {
+		struct hmmrt_block *block;
+		unsigned long next;
+
+		/* Sets @binding to NULL if the binding is gone. */
+		if (next_populated(&binding, space, &start, end) ||
+		    start >= end)
+			break;
+		next = hmmrt_block_end(start, end);
+		block = hmmrt_block_get(space, start, id);
+		if (IS_ERR(block))
+			break;
+		if (!map_block(binding, start, next))
+			hmmrt_remap_soon(block);
+		hmmrt_block_put(block);
+		start = next;
+	}
 	if (binding)
 		hmmrt_binding_put(binding);
 }

@@ -210,36 +210,26 @@ bool hmmrt_worker_take_or_queue(struct hmmrt_binding *binding,
 	return taken;
 }
 
-/*
- * Hand free permits to the oldest faults. Their lanes are on @list afterwards.
- */
-static void workers_fill(struct hmmrt_fault_buffer *buffer, unsigned int most,
-			 struct list_head *list)
-{
-	struct hmmrt_queued_fault *queued, *next;
-
-	lockdep_assert_held(&buffer->lock);
-	list_for_each_entry_safe(queued, next, &buffer->pending, link) {
-		if (buffer->workers >= most)
-			break;
-		queued->state = HMMRT_QUEUED_SERVES;
-		list_move_tail(&queued->link, list);
-		buffer->workers++;
-		WRITE_ONCE(buffer->nr_pending, buffer->nr_pending - 1);
-	}
-}
-
 /* A fault worker ends, and has no fault of another lane left. */
 void hmmrt_worker_give(struct hmmrt_binding *binding)
 {
 	struct hmmrt_fault_buffer *buffer = &binding->faults;
 	unsigned int most = most_workers(binding);
+	struct hmmrt_queued_fault *queued, *next;
 	LIST_HEAD(list);
 
 	spin_lock(&buffer->lock);
 	VM_WARN_ON_ONCE(!buffer->workers);
 	buffer->workers--;
-	workers_fill(buffer, most, &list);
+	/* Hand free permits to the oldest faults. */
+	list_for_each_entry_safe(queued, next, &buffer->pending, link) {
+		if (buffer->workers >= most)
+			break;
+		queued->state = HMMRT_QUEUED_SERVES;
+		list_move_tail(&queued->link, &list);
+		buffer->workers++;
+		WRITE_ONCE(buffer->nr_pending, buffer->nr_pending - 1);
+	}
 	buffer_check(buffer);
 	spin_unlock(&buffer->lock);
 	wake_all_of(&list);

@@ -370,28 +370,23 @@ static unsigned int ranges_max(void)
 	return min(READ_ONCE(advice_ranges_max), RANGES_MOST);
 }
 
-/* A change that adds no range is allowed even after the limit was lowered. */
-static bool makes_too_many(const struct hmmrt_space *space,
-			   struct hmmrt_advice_tree *tree,
-			   const struct change *change, unsigned int needed)
-{
-	unsigned int most = max(ranges_max(), tree->ranges);
-
-	return tree->ranges + needed > most &&
-	       ranges_after(space, tree, change) > most;
-}
-
 /* Call with advice_lock held for writing. Drops it while it allocates. */
 static int change_prepare(struct hmmrt_space *space,
 			  struct hmmrt_advice_tree *tree, struct change *change)
 {
-	unsigned int needed;
+	unsigned int needed, most;
 	int rc = 0;
 
 	while (!rc) {
 		lockdep_assert_held_write(&space->advice_lock);
 		needed = spares_needed(&tree->root, change);
-		if (makes_too_many(space, tree, change, needed))
+		/*
+		 * A change that adds no range is allowed even after the limit
+		 * was lowered.
+		 */
+		most = max(ranges_max(), tree->ranges);
+		if (tree->ranges + needed > most &&
+		    ranges_after(space, tree, change) > most)
 			return -ENOSPC;
 		if (needed <= change->spares)
 			break;
@@ -400,16 +395,6 @@ static int change_prepare(struct hmmrt_space *space,
 		down_write(&space->advice_lock);
 	}
 	return rc;
-}
-
-static void change_make(struct hmmrt_advice_tree *tree, struct change *change)
-{
-	ranges_take_out(tree, change);
-	ranges_cut(change, change->first);
-	ranges_cut(change, change->last + 1);
-	ranges_fill(change);
-	ranges_change(change);
-	ranges_put_back(tree, change);
 }
 
 /* Returns -ENOSPC if there would be too many ranges. */
@@ -427,8 +412,14 @@ static int tree_change(struct hmmrt_space *space,
 	WRITE_ONCE(tree->used, true);
 	down_write(&space->advice_lock);
 	rc = change_prepare(space, tree, &change);
-	if (!rc)
-		change_make(tree, &change);
+	if (!rc) {
+		ranges_take_out(tree, &change);
+		ranges_cut(&change, change.first);
+		ranges_cut(&change, change.last + 1);
+		ranges_fill(&change);
+		ranges_change(&change);
+		ranges_put_back(tree, &change);
+	}
 	up_write(&space->advice_lock);
 	spares_free(&change);
 	return rc;

@@ -104,16 +104,6 @@ void hmmrt_duplicates_take(struct hmmrt_block *block, u32 device_id,
 				    ((unsigned long)first << PAGE_SHIFT));
 }
 
-static void duplicate_free(struct hmmrt_duplicate *duplicate)
-{
-	if (duplicate->page)
-		hmmrt_vram_free_unused(hmmrt_page_device(duplicate->page),
-				       &duplicate->page, 1);
-	if (duplicate->original)
-		put_page(duplicate->original);
-	kfree(duplicate);
-}
-
 /*
  * Free duplicates that no device uses any more. From here on the originals may
  * be written in place. Context: any that may sleep, including notifiers. The
@@ -125,8 +115,14 @@ void hmmrt_duplicates_free(struct list_head *taken)
 {
 	struct hmmrt_duplicate *duplicate, *next;
 
-	list_for_each_entry_safe(duplicate, next, taken, link)
-		duplicate_free(duplicate);
+	list_for_each_entry_safe(duplicate, next, taken, link) {
+		if (duplicate->page)
+			hmmrt_vram_free_unused(hmmrt_page_device(duplicate->page),
+					       &duplicate->page, 1);
+		if (duplicate->original)
+			put_page(duplicate->original);
+		kfree(duplicate);
+	}
 }
 
 /* Free the bookkeeping when the block goes away; its duplicates are gone. */

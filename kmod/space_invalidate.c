@@ -118,7 +118,7 @@ struct taking {
 	const void *owner;
 	struct hmmrt_evictor *evictor;	/* the calling thread, or NULL */
 	struct list_head duplicates;	/* to be freed after the invalidation */
-	struct span_zapping zapping;	/* for block_zapped() */
+	struct span_zapping zapping;	/* for span_zapped() */
 };
 
 /* Clear @count entries of one device, from index @first on. */
@@ -243,19 +243,6 @@ static unsigned long block_unmap(struct hmmrt_block *block,
 	return touched |
 	       taking->zapping.ids[hmmrt_index_in_span(block->span,
 						       block->start)];
-}
-
-/* The devices no longer cache the entries that block_unmap() removed. */
-static void block_zapped(struct hmmrt_block *block, unsigned long zapping)
-{
-	unsigned int id;
-
-	mutex_lock(&block->lock);
-	for_each_set_bit(id, &zapping, HMMRT_MAX_DEVICES) {
-		VM_WARN_ON_ONCE(!block->maps[id]->zapping);
-		block->maps[id]->zapping--;
-	}
-	mutex_unlock(&block->lock);
 }
 
 /* Must not sleep. Returns true if there is nothing to take away. */
@@ -441,16 +428,6 @@ static const void *exclusive_owner(const struct mmu_notifier_range *range)
 							       NULL;
 }
 
-/* Forget the history: memory mapped here later has not moved yet. */
-static void block_forget(struct hmmrt_block *block, unsigned long start,
-			 unsigned long end)
-{
-	unsigned int first, count;
-
-	block_page_range(block, start, end, &first, &count);
-	hmmrt_history_forget(block, first, count);
-}
-
 static unsigned long span_unmap(struct hmmrt_span *span, struct taking *taking,
 				const struct mmu_notifier_range *range)
 {
@@ -460,6 +437,7 @@ static unsigned long span_unmap(struct hmmrt_span *span, struct taking *taking,
 	for (va = ALIGN_DOWN(taking->start, HMMRT_BLOCK_SIZE); va < taking->end;
 	     va += HMMRT_BLOCK_SIZE) {
 		struct hmmrt_block *block = hmmrt_span_block(span, va);
+		unsigned int first, count;
 		bool evicted = false;
 
 		if (!block)
@@ -469,8 +447,12 @@ static unsigned long span_unmap(struct hmmrt_span *span, struct taking *taking,
 			evicted = block_evicted(block, taking);
 		touched |= block_unmap(block, taking, evicted);
 		mutex_unlock(&block->lock);
-		if (range && range->event == MMU_NOTIFY_UNMAP)
-			block_forget(block, taking->start, taking->end);
+		if (!range || range->event != MMU_NOTIFY_UNMAP)
+			continue;
+		/* Memory mapped here later has not moved yet. */
+		block_page_range(block, taking->start, taking->end, &first,
+				 &count);
+		hmmrt_history_forget(block, first, count);
 	}
 	return touched;
 }
@@ -489,14 +471,24 @@ static void span_zap(struct hmmrt_span *span, unsigned long touched,
 	}
 }
 
+/* The devices no longer cache the entries that block_unmap() removed. */
 static void span_zapped(struct hmmrt_span *span,
 			const struct span_zapping *zapping)
 {
-	unsigned int i;
+	unsigned int i, id;
 
-	for (i = 0; i < HMMRT_SPAN_BLOCKS; i++)
-		if (zapping->ids[i])
-			block_zapped(span->blocks[i], zapping->ids[i]);
+	for (i = 0; i < HMMRT_SPAN_BLOCKS; i++) {
+		struct hmmrt_block *block = span->blocks[i];
+
+		if (!zapping->ids[i])
+			continue;
+		mutex_lock(&block->lock);
+		for_each_set_bit(id, &zapping->ids[i], HMMRT_MAX_DEVICES) {
+			VM_WARN_ON_ONCE(!block->maps[id]->zapping);
+			block->maps[id]->zapping--;
+		}
+		mutex_unlock(&block->lock);
+	}
 }
 
 /* Map pages ahead again, now that the invalidation is over. */

@@ -144,11 +144,6 @@ static bool block_reap(struct hmmrt_span *span, unsigned int index,
 	return true;
 }
 
-static bool span_is_empty(const struct hmmrt_span *span)
-{
-	return !memchr_inv(span->blocks, 0, sizeof(span->blocks));
-}
-
 /* Returns false if a part of the span has to be scanned again. */
 static bool span_reap(struct hmmrt_span *span, struct reaped *reaped)
 {
@@ -167,7 +162,7 @@ static bool span_reap(struct hmmrt_span *span, struct reaped *reaped)
 	}
 	for_each_set_bit(i, &unmapped, HMMRT_SPAN_BLOCKS)
 		done &= block_reap(span, i, reaped);
-	if (done && span_is_empty(span)) {
+	if (done && !memchr_inv(span->blocks, 0, sizeof(span->blocks))) {
 		xa_erase(&space->spans, index);
 		list_add(&span->reaped, &reaped->spans);
 	}

@@ -15,14 +15,6 @@
 
 /* --- ranges --------------------------------------------------------------- */
 
-static int range_check(unsigned long start, unsigned long end)
-{
-	if (start >= end || end > TASK_SIZE_MAX ||
-	    !IS_ALIGNED(start | end, PAGE_SIZE))
-		return -EINVAL;
-	return 0;
-}
-
 /* Check a range that a process passed to an ioctl. */
 int hmmrt_user_range_check(u64 addr, u64 len)
 {
@@ -58,12 +50,12 @@ int hmmrt_range_by_blocks(struct mm_struct *mm, unsigned long start,
 			  void *data)
 {
 	unsigned long next;
-	int rc;
+	int rc = 0;
 
 	might_sleep();
-	rc = range_check(start, end);
-	if (rc)
-		return rc;
+	if (start >= end || end > TASK_SIZE_MAX ||
+	    !IS_ALIGNED(start | end, PAGE_SIZE))
+		return -EINVAL;
 	if (!mmget_not_zero(mm))
 		return -ESRCH;
 	for (; !rc && start < end; start = next) {
