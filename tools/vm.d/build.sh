@@ -52,7 +52,7 @@ build_modules_locked() {
 build_modules() {
 	ensure_kernel "$1" "$2" || return
 	with_lock "$(checkout_lock "modules-$(build_name "$1" "$2")")" \
-		build_modules_locked "modules for $1 $2${LLVM:+ of LLVM}" "$KERNEL_BUILD" "$(module_dir "$1" "$2")"
+		build_modules_locked "modules for $1 $2${LLVM:+ with LLVM}" "$KERNEL_BUILD" "$(module_dir "$1" "$2")"
 }
 
 # User space is the same for all kernels. Its tests use the default kernel's source; the demo doesn't need any.

@@ -58,7 +58,7 @@ step() {
 	if ((rc)); then
 		printf ' failed\n' >&2
 		tail -n 40 "$log" >&2
-		say "the whole output is in $log"
+		say "the full output is in $log"
 		return "$rc"
 	fi
 	printf ' %s\n' "$(human_time $((SECONDS - start)))" >&2

@@ -41,7 +41,7 @@ choose_fresh() {
 		case $word in
 		1[0-9]*)
 			mapfile -t lines < <(fresh_roots | grep -E "^$word(-[a-z]+)? ")
-			((${#lines[@]})) || usage_error "--fresh $word: the roots are $(fresh_roots | cut -d ' ' -f 1 | xargs)"
+			((${#lines[@]})) || usage_error "--fresh: unknown system '$word' (valid: $(fresh_roots | cut -d ' ' -f 1 | xargs))"
 			FRESH_ROOTS+=("${lines[@]}")
 			;;
 		demo | test) FRESH_COMMANDS+=("$word") ;;
@@ -133,7 +133,7 @@ test_in_fresh() {
 	rm -rf "$FRESH_CHANGES"
 	if ! fresh_phase root with_lock "fresh-$FRESH_SUITE" make_fresh_base "$FRESH_SUITE" ||
 		! fresh_phase clone clone_for_fresh || ! fresh_phase packages install_in_fresh "$@"; then
-		tally "fresh $FRESH_NAME" 0 1 0 "it cannot be made"
+		tally "fresh $FRESH_NAME" 0 1 0 "the system could not be set up"
 		return
 	fi
 	for command in "${FRESH_COMMANDS[@]}"; do
@@ -150,11 +150,11 @@ test_in_fresh() {
 
 test_fresh() {
 	local line words
-	[[ ! $LAST_OPTION ]] || usage_error "--fresh takes no $LAST_OPTION"
+	[[ ! $LAST_OPTION ]] || usage_error "--fresh cannot be combined with $LAST_OPTION"
 	choose_fresh "$@"
-	((EUID == 0)) || die "test --fresh: minimal systems can be made and entered as root only"
+	((EUID == 0)) || die "test --fresh must run as root, because it creates minimal systems and enters them with chroot"
 	[[ ! -e $REPO/.git ]] || [[ -z $(git -C "$REPO" status --porcelain) ]] ||
-		say "changes that are in no commit are left out"
+		say "uncommitted changes are not tested"
 	mkdir -p "$BUILD/out/results" "$CACHE"
 	for line in "${FRESH_ROOTS[@]}"; do
 		read -ra words <<<"$line"

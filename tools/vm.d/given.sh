@@ -45,32 +45,32 @@ mib_of_device() { (($1 >= 2 && $1 <= MAX_DEVICE_MIB && $1 % 2 == 0)); }
 # set_device_memory SIZE[,SIZE...]
 set_device_memory() {
 	local size mib sizes list=''
-	[[ $1 && ,$1, != *,,* ]] || usage_error "--device-memory $1: not a size like 64M"
+	[[ $1 && ,$1, != *,,* ]] || usage_error "--device-memory $1: invalid size, use for example 64M"
 	IFS=, read -ra sizes <<<"$1"
 	((${#sizes[@]} <= MAX_DEVICES)) ||
-		usage_error "--device-memory: ${#sizes[@]} sizes, and there are at most $MAX_DEVICES devices"
+		usage_error "--device-memory: ${#sizes[@]} sizes given, but there can be at most $MAX_DEVICES devices"
 	for size in "${sizes[@]}"; do
-		mib=$(size_in_mib "$size") || usage_error "--device-memory $size: not a size like 64M"
+		mib=$(size_in_mib "$size") || usage_error "--device-memory $size: invalid size, use for example 64M"
 		{ size_is_whole "$size" && mib_of_device "$mib"; } ||
-			usage_error "--device-memory $size: a device has a multiple of 2M, from 2M to $((MAX_DEVICE_MIB >> 10))G"
+			usage_error "--device-memory $size: must be a multiple of 2M from 2M to $((MAX_DEVICE_MIB >> 10))G"
 		list+=${list:+,}$mib
 	done
 	MODULE_PARAMS+=("memory=$list")
 }
 
 set_devices() {
-	whole_number "$1" 1 "$MAX_DEVICES" || usage_error "--devices $1: not a number from 1 to $MAX_DEVICES"
+	whole_number "$1" 1 "$MAX_DEVICES" || usage_error "--devices $1: must be a number from 1 to $MAX_DEVICES"
 	MODULE_PARAMS+=("devices=$((10#$1))")
 }
 
 set_lanes() {
-	whole_number "$1" 1 "$MAX_LANES" || usage_error "--lanes $1: not a number from 1 to $MAX_LANES"
+	whole_number "$1" 1 "$MAX_LANES" || usage_error "--lanes $1: must be a number from 1 to $MAX_LANES"
 	VARIABLES+=("HMMRT_LANES=$((10#$1))")
 }
 
 # set_module_param NAME[=VALUE]: only checks the syntax; check_module_params asks the modules.
 set_module_param() {
-	[[ $1 =~ ^[A-Za-z_][A-Za-z0-9_]*(=[^[:space:]]*)?$ ]] || usage_error "--module-param $1: not NAME=VALUE"
+	[[ $1 =~ ^[A-Za-z_][A-Za-z0-9_]*(=[^[:space:]]*)?$ ]] || usage_error "--module-param $1: expected NAME=VALUE"
 	MODULE_PARAMS+=("$1")
 }
 
@@ -87,12 +87,12 @@ variable_of_caller() {
 # set_variable NAME[=VALUE]
 set_variable() {
 	local name=${1%%=*} pair=$1
-	[[ $name =~ ^[A-Za-z_][A-Za-z0-9_]*$ ]] || usage_error "--env $1: not NAME or NAME=VALUE"
-	[[ ! $name =~ $BASH_VARIABLES ]] || usage_error "--env $name: the shell in the guest sets it itself"
+	[[ $name =~ ^[A-Za-z_][A-Za-z0-9_]*$ ]] || usage_error "--env $1: expected NAME or NAME=VALUE"
+	[[ ! $name =~ $BASH_VARIABLES ]] || usage_error "--env $name: the guest's shell sets this variable itself"
 	if [[ $pair != *=* ]]; then
 		# $(...) strips trailing line feeds; the full stop preserves those of the value.
 		pair=$(variable_of_caller "$name") ||
-			usage_error "--env $name: it is not set here; --env $name=VALUE gives it a value"
+			usage_error "--env $name: not set in this environment; set a value with --env $name=VALUE"
 		pair=${pair%.}
 	fi
 	VARIABLES+=("$pair")
@@ -128,7 +128,7 @@ value_is() {
 describe_type() {
 	case $1 in
 	bool) echo "Y or N" ;;
-	"array of "*) echo "a number, or several with commas between them" ;;
+	"array of "*) echo "a number or a comma-separated list of numbers" ;;
 	*) echo "a number" ;;
 	esac
 }
@@ -138,13 +138,13 @@ check_range() {
 	local mib sizes
 	case $1 in
 	devices)
-		whole_number "$2" 1 "$MAX_DEVICES" || usage_error "module parameter devices=$2: not a number from 1 to $MAX_DEVICES"
+		whole_number "$2" 1 "$MAX_DEVICES" || usage_error "module parameter devices=$2: must be a number from 1 to $MAX_DEVICES"
 		;;
 	memory)
 		IFS=, read -ra sizes <<<"$2"
 		for mib in "${sizes[@]}"; do
 			{ whole_number "$mib" 2 "$MAX_DEVICE_MIB" && mib_of_device "$((10#$mib))"; } ||
-				usage_error "module parameter memory=$2: a device has an even number of MiB, from 2 to $MAX_DEVICE_MIB"
+				usage_error "module parameter memory=$2: sizes must be even numbers of MiB from 2 to $MAX_DEVICE_MIB"
 		done
 		;;
 	esac
@@ -156,7 +156,7 @@ check_module_params() {
 	local module name type param value all='' found params
 	local -A types=() owners=()
 	if [[ -z $MODULES ]]; then
-		((${#MODULE_PARAMS[@]} == 0)) || usage_error "module parameter ${MODULE_PARAMS[0]}: --no-modules loads no module"
+		((${#MODULE_PARAMS[@]} == 0)) || usage_error "module parameter ${MODULE_PARAMS[0]}: cannot be used with --no-modules"
 		return 0
 	fi
 	read -ra params <<<"${HMMRT_SIMGPU_PARAMS:-}"
@@ -171,9 +171,9 @@ check_module_params() {
 		name=${param%%=*} value=y
 		[[ $param != *=* ]] || value=${param#*=}
 		type=${types[$name]:-}
-		[[ $type ]] || usage_error "module parameter $name: there is none of this name; there are:$all"
-		[[ $param == *=* || $type == bool ]] || usage_error "module parameter $name: it needs a value, $(describe_type "$type")"
-		value_is "$type" "$value" || usage_error "module parameter $param: not $(describe_type "$type")"
+		[[ $type ]] || usage_error "unknown module parameter '$name' (valid:$all)"
+		[[ $param == *=* || $type == bool ]] || usage_error "module parameter $name needs a value: $(describe_type "$type")"
+		value_is "$type" "$value" || usage_error "module parameter $param: expected $(describe_type "$type")"
 		check_range "$name" "$value"
 		found=PARAMS_${owners[$name]}
 		declare -g "$found=${!found} $param"

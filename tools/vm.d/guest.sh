@@ -51,7 +51,7 @@ new_run_dir() {
 plan_memory() {
 	local region start
 	MEMORY_MIB=$(((($(numfmt --from=iec "$MEMORY") >> 20) + 1) / 2 * 2))
-	((MEMORY_MIB > 0)) || usage_error "--memory $MEMORY: not enough"
+	((MEMORY_MIB > 0)) || usage_error "--memory $MEMORY: too small"
 	MEMORY_LOW_MIB=$((MEMORY_MIB < 2048 ? MEMORY_MIB : 2048))
 	start=$((4096 + MEMORY_MIB - MEMORY_LOW_MIB))
 	COHERENT_MEMORY=()
@@ -69,12 +69,12 @@ add_coherent_memory() {
 		devices=*) devices=${param#*=} ;;
 		memory=*)
 			for mib in $(tr , ' ' <<<"${param#*=}"); do
-				((mib <= COHERENT_MIB)) || usage_error "--coherent: a device has at most ${COHERENT_MIB}M, not ${mib}M"
+				((mib <= COHERENT_MIB)) || usage_error "--coherent: a device can have at most ${COHERENT_MIB}M, not ${mib}M"
 			done
 			;;
 		esac
 	done
-	((devices <= COHERENT_REGIONS)) || usage_error "--coherent: there are at most $COHERENT_REGIONS devices, not $devices"
+	((devices <= COHERENT_REGIONS)) || usage_error "--coherent: there can be at most $COHERENT_REGIONS devices, not $devices"
 	list=$(IFS=, && echo "${COHERENT_MEMORY[*]:0:devices}")
 	PARAMS_hmmrt_simgpu+=" coherent=$list"
 }
@@ -152,7 +152,7 @@ show_folder() {
 		printf '/host%s /root%s none bind 0 0\n' "$name" "$name"
 	done < <(newest_entries "$1") >>"$2/etc/fstab"
 	(($(find "$2/shown$1" -mindepth 1 -maxdepth 1 -printf . | wc -c) < MOST_SHOWN)) ||
-		say "$1 has many entries: the guest sees the $MOST_SHOWN newest of them"
+		say "$1 has too many entries: the guest only sees the newest $MOST_SHOWN"
 }
 
 make_initramfs() {
@@ -216,9 +216,9 @@ choose_processors() {
 	ACCEL=$(accelerator)
 	CPUS=${CPUS:-$([[ $ICOUNT == yes ]] && echo 1 || echo 2)}
 	[[ $ICOUNT == yes ]] || return 0
-	((CPUS == 1)) || usage_error "--icount: the guest has one processor, not $CPUS"
+	((CPUS == 1)) || usage_error "--icount: the guest can have only one processor, not $CPUS"
 	[[ $ACCEL == tcg* ]] ||
-		usage_error "--icount: guests run with KVM here, and only an emulated processor counts its instructions"
+		usage_error "--icount: guests use KVM on this machine, but only an emulated processor can count instructions"
 	ACCEL=tcg,thread=single
 }
 
@@ -227,7 +227,7 @@ choose_processors() {
 numa_arguments() {
 	local node first=0 last given=0 end
 	((NUMA > 1)) || return 0
-	((CPUS >= NUMA)) || usage_error "--numa $NUMA needs at least as many --cpus"
+	((CPUS >= NUMA)) || usage_error "--numa $NUMA needs at least $NUMA processors (--cpus)"
 	printf '%s\n' -smp "$CPUS,sockets=$CPUS"
 	for ((node = 0; node < NUMA; node++)); do
 		last=$(((node + 1) * CPUS / NUMA - 1))
@@ -308,7 +308,7 @@ run_qemu() {
 		rc=0
 		run_qemu_once || rc=$?
 		lost_in_boot "$rc" || break
-		say "QEMU lost the guest while it booted (attempt $attempt of 3): $(tail -n 1 "$RUN_DIR/qemu.err")"
+		say "the guest was lost during boot (attempt $attempt of 3): $(tail -n 1 "$RUN_DIR/qemu.err")"
 	done
 	return "$rc"
 }
@@ -349,9 +349,9 @@ run_qemu_with_output() {
 
 report_lost_guest() {
 	if (($1 == 124 || $1 == 137)); then
-		say "the guest was stopped: the time limit of $TIME_LIMIT s is over"
+		say "the guest was stopped because it reached the time limit of $TIME_LIMIT s (--time-limit)"
 	else
-		say "the guest was lost before the command ended"
+		say "the guest was lost before the command finished"
 	fi
 	cat "$RUN_DIR/qemu.err" >&2
 	if [[ -s $RUN_DIR/serial ]]; then
@@ -359,22 +359,22 @@ report_lost_guest() {
 		say "the last lines of its console:"
 		tail -n 20 "$RUN_DIR/serial" | tr -d '\r' >&2
 	fi
-	say "the whole console is in $RUN_DIR/serial"
+	say "the full console log is in $RUN_DIR/serial"
 }
 
 report_cores() {
 	local core
 	[[ -s $RUN_DIR/cores ]] || return 0
-	while IFS= read -r core; do say "a core was dumped: $core"; done <"$RUN_DIR/cores"
+	while IFS= read -r core; do say "core dumped: $core"; done <"$RUN_DIR/cores"
 }
 
 # Prints the programs that died of an invalid opcode, according to the kernel log.
 illegal_programs() { sed -n 's/^.*traps: \(.*\)\[[0-9]*\] trap invalid opcode .*/\1/p' "$RUN_DIR/serial" 2>/dev/null | sort -u; }
 
 report_illegal_instructions() {
-	local program cause="an instruction that the guest's processor lacks, or a trap of the program"
+	local program cause="it used an instruction that the guest's processor lacks, or trapped on purpose"
 	[[ $ACCEL != tcg* ]] ||
-		cause="the guest's processor has x86-64-v3 (no AVX-512); build with -march=x86-64-v3, unless it is a trap of the program"
+		cause="the guest's processor has only x86-64-v3 (no AVX-512); build with -march=x86-64-v3, unless the program traps on purpose"
 	while IFS= read -r program; do say "$program died of SIGILL: $cause"; done < <(illegal_programs)
 }
 
@@ -388,7 +388,7 @@ judge_run() {
 	status=$(<"$RUN_DIR/status")
 	cat "$RUN_DIR/serial" "$RUN_DIR/kmemleak" >"$RUN_DIR/kmsg"
 	if ! complaints=$("$VM_D/scan-log" "$RUN_DIR/kmsg"); then
-		say "the kernel complained (the command's own status was $status); $RUN_DIR/kmsg has the whole log:"
+		say "the kernel complained during the run (the command exited with $status); the full log is in $RUN_DIR/kmsg:"
 		head -n 40 <<<"$complaints" >&2
 		return "$EXIT_LOG"
 	fi

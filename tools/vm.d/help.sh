@@ -7,35 +7,35 @@ guest_options() {
 	cat <<-'END'
 
 		Options:
-		  --kernel VERSION     a kernel of tools/kernel/KERNELS (default: that of this release of Debian); for
-		                       tests also all
-		  --kernel stock[=S]   the kernel of the Debian suite S (default sid) as it is, with the user space of S, where
-		                       the Debian packages are installed and DKMS builds the modules. As root only.
+		  --kernel VERSION     a kernel of tools/kernel/KERNELS (default: the one of this Debian release); for tests
+		                       also all
+		  --kernel stock[=S]   the unmodified kernel and user space of the Debian suite S (default sid), with hmmrt
+		                       installed from its Debian packages and the modules built by DKMS; needs root
 		  --debug              the debug flavour: KASAN, lockdep, kmemleak, fault injection; several times slower
-		  --llvm               kernel and modules that clang and LLVM's tools have built, instead of GCC and binutils;
-		                       of the tests those on the plain kernel run, with --debug those on the debug kernel
+		  --llvm               build kernel and modules with clang and LLVM's tools instead of GCC and binutils; tests
+		                       then only run on the plain kernel, with --debug only on the debug kernel
 		  --memory SIZE        the guest's memory (default 4G)
 		  --cpus N             its processors (default 2, with --icount 1)
 		  --numa N             its NUMA nodes (default 1, for tests 2)
 		  --thp MODE           its transparent huge pages: always, madvise (default) or never
 		  --time-limit SEC     stop the guest after this time (default 900, for tests 4200)
-		  --device-memory SIZE memory of each device, like 64M (default 256M); SIZE,SIZE,... gives each its own
+		  --device-memory SIZE memory of each device, like 64M (default 256M); SIZE,SIZE,... for different sizes
 		  --devices N          number of devices, 1 to 16 (default 2)
-		  --lanes N            lanes of a device, 1 to 128 (default: one for each processor); sets HMMRT_LANES
-		  --env NAME[=VALUE]   an environment variable for the command, with the value it has here without VALUE;
-		                       can be repeated
-		  --module-param P=V   a parameter of hmmrt.ko or hmmrt_simgpu.ko, can be repeated; also from
-		                       HMMRT_SIMGPU_PARAMS. One that the modules do not have is refused.
-		  --coherent           coherent devices: the CPU reads and writes their memory in place
-		  --core               write the core of a program that crashes to build/out/core.PROGRAM.PID, for gdb; without
-		                       it the guest writes none
+		  --lanes N            lanes of a device, 1 to 128 (default: one per processor); sets HMMRT_LANES
+		  --env NAME[=VALUE]   set an environment variable for the command; without VALUE, pass on the value that it
+		                       has here; can be repeated
+		  --module-param P=V   a parameter of hmmrt.ko or hmmrt_simgpu.ko; can be repeated. HMMRT_SIMGPU_PARAMS can
+		                       also hold parameters.
+		  --coherent           coherent devices: the CPU accesses their memory in place
+		  --core               write core dumps of crashed programs to build/out/core.PROGRAM.PID (default: no core
+		                       dumps)
 		  --no-modules         do not load hmmrt's modules before the command
 		  --no-build           use the modules and programs that are already built
 		  --no-leak-scan       debug flavour: skip the leak scan at the end (saves some seconds)
 		  --prealloc           allocate all guest memory on this machine first; for measurements
-		  --icount             the guest's clock counts instructions, one as a nanosecond, so that times are nearly
-		                       the same in each run; emulated, with one processor, not with KVM. Sets HMMRT_CLOCK
-		                       to instructions.
+		  --icount             let the guest's clock advance by a nanosecond per instruction, so that times are
+		                       reproducible; the guest is emulated, with one processor. Sets HMMRT_CLOCK to
+		                       instructions.
 		  --host               load the modules into this machine's kernel and run without a guest
 	END
 }
@@ -50,14 +50,14 @@ help_overview() {
 		  tools/vm shell             open a shell in the guest
 		  tools/vm build             build modules, libraries, tests and examples
 		  tools/vm kernel            build the guest's kernel
-		  tools/vm packages          install the Debian packages that all this needs
+		  tools/vm packages          install the required Debian packages
 		  tools/vm doctor            list what is missing on this machine and how to get it
 		  tools/vm help COMMAND      describe one of these commands
 
-		The first use installs packages (when root) and builds a kernel; both are kept. The guest sees the files of
-		this machine, read-only. It can write to build/out, which is shared and which HMMRT_OUT names, and to its own
-		/tmp, /var/tmp, /mnt, /run and /dev/shm, which end with it. What this machine has in the first three is there,
-		too.
+		The first run installs packages (as root) and builds a kernel; later runs reuse both. The guest sees this
+		machine's files read-only. It can write to build/out, which is shared (HMMRT_OUT has its path), and to its own
+		/tmp, /var/tmp, /mnt, /run and /dev/shm, which are lost when it stops. The first three also show this machine's
+		files.
 	END
 }
 
@@ -67,27 +67,27 @@ help_run() {
 
 		Boots a guest, loads hmmrt.ko and hmmrt_simgpu.ko, runs the command in the current folder and stops.
 		The exit status is that of the command, or
-		  64  the arguments make no sense
+		  64  invalid arguments
 		  69  the guest did not boot, panicked, hung or was lost
 		  70  the kernel complained during the run: a warning, a lock or memory error, a leak, a hang
-		Logs are kept under build/log. A line names each program that died of SIGILL, and what the guest's processor has:
-		an emulated one has no AVX-512.
+		Logs are kept under build/log. If a program dies of SIGILL, a message gives its name and the likely cause:
+		emulated processors have no AVX-512.
 
 		The command reads standard input. In a loop that reads a file, give it </dev/null.
-		It writes files to build/out, which the variable HMMRT_OUT names; all other files of this machine are
-		read-only. The command gets the variables PATH, HOME, TERM, LANG, LC_ALL, HMMRT_*, GTEST_* and those of --env.
+		It can write files to build/out (HMMRT_OUT has its path); all other files of this machine are read-only. The
+		environment has PATH, HOME, TERM, LANG, LC_ALL, HMMRT_*, GTEST_* and the variables of --env.
 	END
 	guest_options
 }
 
 help_shell() {
-	echo "tools/vm shell [OPTIONS]: opens an interactive shell in a guest; leave it with exit."
+	echo "tools/vm shell [OPTIONS]: opens an interactive shell in a guest; exit stops the guest."
 	guest_options
 }
 
 help_demo() {
-	echo "tools/vm demo [OPTIONS]: runs the examples one after the other; pictures go to build/out. It installs and builds"
-	echo "only what they need."
+	echo "tools/vm demo [OPTIONS]: runs the examples one after the other and writes charts to build/out. Only installs and"
+	echo "builds what the examples need."
 	guest_options
 }
 
@@ -95,32 +95,36 @@ help_test() {
 	cat <<-'END'
 		tools/vm test [OPTIONS] [NAME...]
 
-		Runs tools/lint, native tests with ASan and UBSan, some on the cpu device with TSan and valgrind, tests in a
-		guest with the plain kernel and with the debug kernel, the canaries: a failing test, a warning, a leak and a
-		hang, each of which must make a run fail; and tools/vm itself, as a newcomer types it. NAME selects a kind of
-		test (lint, host, cpu, plain, debug, canary, newcomer, package) or all test programs with NAME in their
-		name.
-		--debug runs only the tests on the debug kernel. --kernel all runs the guest's tests with each kernel;
+		Runs all tests, or those that NAME selects: a kind of test or all test programs with NAME in their name. The
+		kinds are
+		  lint      tools/lint
+		  host      native tests with ASan and UBSan
+		  cpu       tests on the cpu device with TSan and valgrind, and tests of hmmcc
+		  plain     tests in a guest with the plain kernel
+		  debug     tests in a guest with the debug kernel
+		  canary    provoked failures, warnings, leaks and hangs, each of which must make a run fail
+		  newcomer  tools/vm itself, used like a new user would
+		  package   the Debian packages; as root, and only if named or with --long
+		--debug runs only the tests on the debug kernel. --kernel all runs the guest tests with each kernel;
 		--kernel stock runs those that need no debug kernel, and tests the packages in its guest.
 		The last line is `N passed, N failed, N skipped`, after a line for each failure; results are in
 		build/out/results.
 
-		Without a NAME two guests run concurrently and divide the test programs. They use up to 10 GB of memory with
-		the default --memory. With the name of a program one guest is used.
+		Without a NAME, two guests run concurrently and share the test programs. They use up to 10 GB of memory with
+		the default --memory. If a program is named, one guest is used.
 	END
 	guest_options
 	cat <<-'END'
 		  --guests N           number of concurrent guests (default 2)
-		  --long               as many rounds and pages on the debug kernel as on the plain one; without it some
-		                       programs do less there, because it is several times slower; and all programs on the
-		                       cpu device with TSan and valgrind; 2000 random CUDA kernels; and the Debian packages
-		                       (package), as root
-		  --fresh              runs `tools/vm demo` and `tools/vm test` as on machines that have nothing yet: in minimal
-		                       systems of Debian 13 and 12 (-minimal), with compilers (-clang), and with half of what is
-		                       optional (-half), each with a clone of the last commit in a folder that other users
-		                       cannot enter. Of NAMEs, 12 or 12-clang selects systems, demo or test one of the commands,
-		                       and others go to that test. As root only; several hours without a NAME.
-		  --cold               --fresh without the kernels that this machine has built: they are built there, too
+		  --long               do not shorten tests on the slower debug kernel; also run all programs on the cpu device
+		                       with TSan and valgrind, 2000 random CUDA kernels, and the package tests (as root)
+		  --fresh              run `tools/vm demo` and `tools/vm test` like on newly installed machines: in Debian 13 and
+		                       12 systems that are minimal (-minimal), have compilers (-clang), or have half of the
+		                       optional packages (-half), each with a clone of the last commit in a folder that other
+		                       users cannot enter. NAME can be a system like 12 or 12-clang, or demo or test to run
+		                       only this command; other NAMEs are passed to tools/vm test. Needs root; without a NAME
+		                       it takes several hours.
+		  --cold               like --fresh, but do not reuse kernels that this machine has built
 	END
 }
 
@@ -128,26 +132,26 @@ help_kernel() {
 	cat <<-'END'
 		tools/vm kernel [--kernel VERSION] [--debug] [--llvm]: builds the guest's kernel and prints its path.
 
-		--kernel stock[=SUITE] makes the system of a stock kernel, a folder of about 2 GB. A system that was made stays as
-		it is; delete the folder stock/SUITE beside those of the kernels for one of today.
+		--kernel stock[=SUITE] creates a system with a stock kernel, a folder of about 2 GB. An existing system is never
+		updated; to get a current one, delete its folder stock/SUITE in the cache.
 	END
 }
 
 help_packages() {
-	echo "tools/vm packages [--llvm]: installs the packages that other commands would install, as root, or lists them."
+	echo "tools/vm packages [--llvm]: as root, installs the packages that the other commands need; otherwise lists them."
 }
 
 help_build() {
 	echo "tools/vm build [--kernel VERSION] [--debug] [--llvm]: builds kernel, modules and user space without booting. With"
-	echo "--llvm the kernel and the modules are built with LLVM=1, and kept beside those of GCC."
+	echo "--llvm, kernel and modules are built with LLVM=1 in folders of their own."
 }
 
 help_doctor() {
 	cat <<-'END'
 		tools/vm doctor [--llvm]: lists what is missing on this machine and how to get it; changes nothing.
 
-		The exit status is 1 if something is missing without which tools/vm does not work. What is optional does not
-		count: a slower or smaller way is there without it, or tools/vm builds it when a command needs it.
+		The exit status is 1 if something that tools/vm requires is missing. Optional items do not count: without them,
+		tools/vm is slower or does less, or it builds them when a command needs them.
 	END
 }
 
@@ -193,11 +197,11 @@ kvm_works() (
 check_kvm() {
 	local without="without it the guest is emulated, which is slower"
 	if [[ ! -w /dev/kvm ]]; then
-		option KVM "there is no /dev/kvm that can be written; $without" false
+		option KVM "/dev/kvm does not exist or is not writable; $without" false
 	elif kernel_is_built "$(default_kernel)" plain; then
-		option KVM "/dev/kvm is there, but no guest boots with it; $without" kvm_works
+		option KVM "/dev/kvm exists, but guests do not boot with it; $without" kvm_works
 	else
-		option KVM "/dev/kvm is there; tools/vm tries it when the kernel is built; $without" false
+		option KVM "/dev/kvm exists; tools/vm tests it once the kernel is built; $without" false
 	fi
 }
 
@@ -222,11 +226,11 @@ check_kernels() {
 			command="tools/vm kernel --kernel $version${LLVM:+ --llvm}"
 			[[ $flavour == plain ]] || command+=" --debug"
 			if compgen -G "$CACHE/kernel/$(build_name "$version" "$flavour")-*/done" >/dev/null; then
-				state="built, but not of this source package, configuration and compiler"
+				state="built from another source package, configuration or compiler"
 			else
 				state="not built yet"
 			fi
-			option "kernel $version $flavour${LLVM:+ of LLVM}" "$state; $command builds it, and so does the first run with it" \
+			option "kernel $version $flavour${LLVM:+ with LLVM}" "$state; it is built on first use, or by $command" \
 				kernel_is_built "$version" "$flavour"
 		done
 	done

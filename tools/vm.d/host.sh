@@ -20,7 +20,7 @@ check_host_kernel() {
 	[[ -d $HOST_BUILD ]] || missing+=("its headers ($HOST_BUILD)")
 	((EUID == 0)) || missing+=("root")
 	((${#missing[@]})) || return 0
-	say "this machine's kernel cannot be used: missing ${missing[*]}"
+	say "cannot use this machine's kernel: missing ${missing[*]}"
 	return 1
 }
 
@@ -41,7 +41,7 @@ load_host_modules() {
 		if ! grep -q "^$module " /proc/modules; then
 			insmod "$MODULE_DIR/$module.ko" "${params[@]}" || return
 		elif ((${#params[@]})); then
-			say "module $module is loaded already, without ${params[*]}"
+			say "module $module is already loaded, without ${params[*]}; unload it first"
 			return 1
 		fi
 	done
@@ -75,7 +75,7 @@ run_host() {
 	unload_host_modules || rc=$EXIT_LOG
 	dmesg | sed "0,/$mark/d" >"$RUN_DIR/kmsg"
 	if ! complaints=$("$VM_D/scan-log" "$RUN_DIR/kmsg"); then
-		say "the kernel complained (the command's own status was $rc):"
+		say "the kernel complained during the run (the command exited with $rc):"
 		head -n 40 <<<"$complaints" >&2
 		return "$EXIT_LOG"
 	fi

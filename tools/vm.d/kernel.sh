@@ -31,7 +31,7 @@ default_kernel() {
 kernel_package() {
 	local package
 	package=$(awk -v v="$1" '!/^#/ && $1 == v { print $2 }' "$KERNEL_D/KERNELS")
-	[[ $package ]] || usage_error "no kernel '$1' in tools/kernel/KERNELS"
+	[[ $package ]] || usage_error "unknown kernel '$1' (valid: $(all_kernels | xargs))"
 	echo "$package"
 }
 
@@ -62,7 +62,7 @@ kernel_package_version() {
 		dpkg-query -W -f '${Version}' "$package" || die "package $package is not installed"
 	else
 		file=$(fetched_package "$package")
-		[[ $file ]] || die "package $package is not fetched; tools/vm kernel --kernel $1 does it"
+		[[ $file ]] || die "package $package has not been downloaded; run tools/vm kernel --kernel $1"
 		dpkg-deb --field "$file" Version
 	fi
 }
@@ -129,7 +129,7 @@ configure_kernel() {
 		else
 			grep -qxF "$line" "$KERNEL_BUILD/.config" && continue
 		fi
-		echo "option lost: $line"
+		echo "option did not take effect: $line"
 		lost=1
 	done <"$options"
 	((lost == 0)) && kernel_make -j"$JOBS" prepare modules_prepare
@@ -157,7 +157,7 @@ show_progress() {
 }
 
 compile_kernel() {
-	local text="kernel $1 $2${LLVM:+ of LLVM}" log=$KERNEL_BUILD/build.log start=$SECONDS total pid rc=0
+	local text="kernel $1 $2${LLVM:+ with LLVM}" log=$KERNEL_BUILD/build.log start=$SECONDS total pid rc=0
 	total=$(count_objects)
 	printf 'vm: %s: %d objects ' "$text" "$total" >&2
 	: >"$log" # show_progress may read it before make writes
@@ -170,7 +170,7 @@ compile_kernel() {
 	if ((rc)); then
 		printf 'failed\n' >&2
 		tail -n 30 "$log" >&2
-		die "the kernel did not build; the whole output is in $log"
+		die "the kernel build failed; the full output is in $log"
 	fi
 	printf 'done in %s\n' "$(human_time $((SECONDS - start)))" >&2
 }
@@ -181,7 +181,7 @@ kernel_is_built() (kernel_paths "$1" "$2" 2>/dev/null && [[ -e $KERNEL_BUILD/don
 make_kernel_locked() {
 	[[ -e $KERNEL_BUILD/done ]] && return
 	with_lock "$(basename "$KERNEL_SOURCE")" unpack_kernel_once "$1" &&
-		step "configuring kernel $1 $2${LLVM:+ of LLVM}" configure_kernel "$1" "$2" &&
+		step "configuring kernel $1 $2${LLVM:+ with LLVM}" configure_kernel "$1" "$2" &&
 		compile_kernel "$1" "$2" &&
 		touch "$KERNEL_BUILD/done"
 }

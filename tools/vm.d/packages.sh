@@ -62,7 +62,7 @@ container_command() {
 need_debian() {
 	is_debian && return
 	mkdir -p "$CACHE" # otherwise docker creates it, owned by root
-	die "this is $(os_release PRETTY_NAME), not Debian; in a container of Debian 13 it works: $(container_command "${CALL[@]}")"
+	die "this is $(os_release PRETTY_NAME), not Debian; run tools/vm in a Debian 13 container: $(container_command "${CALL[@]}")"
 }
 
 ensure_packages() {
@@ -93,14 +93,14 @@ debian_mirror() {
 fetch_package() (
 	package=$1 offers=
 	mirror=$(debian_mirror)
-	[[ $mirror ]] || die "apt knows no Debian mirror; apt-get update may help"
+	[[ $mirror ]] || die "apt has no Debian mirror in its package lists; try apt-get update"
 	folder=$(mktemp -d)
 	trap 'rm -rf "$folder"' EXIT
 	# apt downloads as another user, who needs read access.
 	chmod 755 "$folder" && cd "$folder" || exit
 	for suite in "${@:2}"; do
 		apt_of_suite "$suite" "$mirror"
-		step "asking $suite for $package" apt-get "${OPTIONS[@]}" update || exit
+		step "looking for $package in $suite" apt-get "${OPTIONS[@]}" update || exit
 		if [[ $(offered "$package") ]]; then
 			step "fetching $package from $suite" download_package "$package"
 			exit
@@ -108,7 +108,7 @@ fetch_package() (
 		others=$(offered "${package%-*}-[0-9.]*" | xargs)
 		offers+="${offers:+; }$suite has ${others:-none}"
 	done
-	die "no suite has $package now: $offers"
+	die "no suite has $package any more: $offers"
 )
 
 # apt_of_suite SUITE MIRROR: sets OPTIONS so that apt only knows this suite, doesn't know the installed packages, and

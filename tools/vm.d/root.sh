@@ -14,7 +14,7 @@ installed_here() { [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)
 make_root() {
 	local root=$1 suite=${2/experimental/sid} packages=("${@:3}") mirror sources=() name
 	mirror=$(debian_mirror)
-	[[ $mirror ]] || { say "apt knows no Debian mirror; apt-get update may help" && return 1; }
+	[[ $mirror ]] || { say "apt has no Debian mirror in its package lists; try apt-get update" && return 1; }
 	installed_here mmdebstrap || install_packages mmdebstrap || return
 	for name in "$suite" "$2"; do sources+=("deb [signed-by=$DEBIAN_KEYRING] $mirror $name main"); done
 	[[ $2 == experimental ]] || unset "sources[1]"

@@ -17,14 +17,14 @@ readonly NOT_PACKAGED='^(tests|\.ci)/'
 # choose_stock SUITE
 choose_stock() {
 	[[ $1 =~ ^[a-z]+$ ]] || usage_error "--kernel stock=$1: not the name of a Debian suite"
-	[[ $COMMAND != doctor ]] || usage_error "--kernel stock is not for tools/vm doctor"
+	[[ $COMMAND != doctor ]] || usage_error "tools/vm doctor does not support --kernel stock"
 	KERNEL=stock-$1
 }
 
 # Builds for a system use that system's libraries, so they need a folder of their own.
 use_stock_folder() {
 	[[ $FLAVOUR == plain ]] || usage_error "--debug: a stock kernel has no debug flavour"
-	[[ ! $LLVM ]] || usage_error "--llvm: a stock kernel is not built here"
+	[[ ! $LLVM ]] || usage_error "--llvm: a stock kernel is already built"
 	[[ $ON_HOST == no ]] || usage_error "--host runs the kernel of this machine, not a stock kernel"
 	BUILD=$REPO/build/$KERNEL
 }
@@ -42,7 +42,7 @@ make_stock() {
 		mv "$root.base" "$root"
 }
 
-make_stock_once() { [[ -d $SYSTEM ]] || step "making a system of $1" make_stock "$1"; }
+make_stock_once() { [[ -d $SYSTEM ]] || step "creating a $1 system" make_stock "$1"; }
 
 # Succeeds if hmmrt-dkms can build modules for this kernel; otherwise prints the option that it lacks.
 stock_has_options() {
@@ -56,17 +56,17 @@ stock_has_options() {
 # kernel lacks a required option, we boot it without modules; tools/vm test refuses to.
 ensure_stock() {
 	local suite=${1#stock-} lacking
-	((EUID == 0)) || die "--kernel stock: the system of $suite can be made and entered as root only"
+	((EUID == 0)) || die "--kernel stock must run as root, because it creates a $suite system and enters it with chroot"
 	SYSTEM=$CACHE/stock/$suite
 	mkdir -p "$BUILD/user" "$REPO/build/user"
 	with_lock "stock-$suite" make_stock_once "$suite" || return
 	RELEASE=$(find "$SYSTEM/usr/lib/modules" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort -V | tail -n 1)
 	KERNEL_IMAGE=$SYSTEM/boot/vmlinuz-$RELEASE
 	KERNEL_BUILD=/usr/src/linux-headers-$RELEASE
-	[[ -e $KERNEL_IMAGE && -d $SYSTEM$KERNEL_BUILD ]] || die "the system in $SYSTEM has no kernel with headers"
+	[[ -e $KERNEL_IMAGE && -d $SYSTEM$KERNEL_BUILD ]] || die "the system in $SYSTEM lacks a kernel or its headers"
 	if ! lacking=$(stock_has_options); then
-		[[ $COMMAND != test ]] || die "Linux $RELEASE of $suite has no $lacking, so there are no modules to test"
-		say "Linux $RELEASE of $suite has no $lacking: there are no modules"
+		[[ $COMMAND != test ]] || die "Linux $RELEASE of $suite lacks $lacking, so there are no modules to test"
+		say "Linux $RELEASE of $suite lacks $lacking, so no modules are loaded"
 		MODULES=''
 	fi
 }
@@ -105,7 +105,7 @@ stock_modules_are_there() {
 	[[ $MODULES ]] || return 0
 	for name in $MODULES; do
 		[[ $(find "$BUILD/changes/upper/usr/lib/modules/$RELEASE" -name "$name.ko*") ]] && continue
-		echo "DKMS did not build $name for Linux $RELEASE:"
+		echo "DKMS failed to build $name for Linux $RELEASE:"
 		for log in "$BUILD"/changes/upper/var/lib/dkms/hmmrt/*/build/make.log; do [[ ! -e $log ]] || tail -n 30 "$log"; done
 		return 1
 	done
@@ -117,8 +117,8 @@ ensure_stock_packages() {
 	key=$RELEASE-$(packages_key) || return
 	[[ ! -e $BUILD/packages.key || $(<"$BUILD/packages.key") != "$key" ]] || return 0
 	rm -f "$BUILD/packages.key"
-	step "packages in a system of ${KERNEL#stock-}" in_system tools/package --no-hmmcc --to "$BUILD/packages" &&
-		step "installing them there" install_stock_packages &&
+	step "building packages in the ${KERNEL#stock-} system" in_system tools/package --no-hmmcc --to "$BUILD/packages" &&
+		step "installing them in it" install_stock_packages &&
 		echo "$key" >"$BUILD/packages.key"
 }
 

@@ -103,7 +103,7 @@ run_ctest() {
 	rm -f "$junit"
 	(($#)) && select=(-R "$(IFS='|' && echo "$*")")
 	if ! build_first "$build"; then
-		tally "$title" 0 1 0 "they do not build"
+		tally "$title" 0 1 0 "the build failed"
 		return
 	fi
 	ctest --test-dir "$folder" -j 2 -L "$label" "${select[@]}" --output-on-failure --timeout 300 \
@@ -159,7 +159,7 @@ run_parts() {
 		rc=0
 		wait "${pids[part - 1]}" || rc=$?
 		((worst = rc > worst ? rc : worst)) || true
-		[[ -s $results.$part.txt ]] || count_failure "guest $part ended with status $rc and left no sums"
+		[[ -s $results.$part.txt ]] || count_failure "guest $part ended with status $rc and reported no results"
 	done
 	trap - INT TERM HUP
 	count_left_out "$results"
@@ -202,7 +202,7 @@ test_in() {
 	local rc=0 passed=0 failed=0 skipped=0 failures=() title results
 	FLAVOUR=$1
 	shift
-	title="$KERNEL $FLAVOUR${LLVM:+ of LLVM}"
+	title="$KERNEL $FLAVOUR${LLVM:+ with LLVM}"
 	results=$BUILD/out/results/$(build_name "$KERNEL" "$FLAVOUR")
 	if [[ $ON_HOST == yes ]]; then
 		title="$(uname -r)"
@@ -226,7 +226,7 @@ begin_script() {
 	shift
 	for flavour in "$@"; do
 		build_first build_modules "$KERNEL" "$flavour" && continue
-		tally "$KERNEL $kind" 0 1 0 "the modules for $flavour do not build"
+		tally "$KERNEL $kind" 0 1 0 "the $flavour modules failed to build"
 		return
 	done
 	{
@@ -308,7 +308,7 @@ select_tests() {
 select_tests_of_stock() {
 	local kind
 	for kind in "${KINDS[@]}"; do
-		[[ $kind == plain || $kind == package ]] || usage_error "$kind: a stock kernel runs the kinds plain and package"
+		[[ $kind == plain || $kind == package ]] || usage_error "$kind: a stock kernel only runs plain and package tests"
 	done
 	((${#KINDS[@]})) && return
 	KINDS=(plain)
@@ -319,7 +319,7 @@ select_tests_of_stock() {
 refuse_for_llvm() {
 	local kind
 	for kind in "${KINDS[@]}"; do
-		[[ ! $LLVM || $kind == plain || $kind == debug ]] || usage_error "--llvm is for tests in a guest, not for $kind"
+		[[ ! $LLVM || $kind == plain || $kind == debug ]] || usage_error "--llvm only affects tests in a guest, not $kind"
 	done
 }
 
@@ -349,7 +349,7 @@ kind_is_selected() { [[ " ${KINDS[*]} " == *" $1 "* ]]; }
 ensure_open_root() {
 	local mode
 	mode=$(stat -c %a /)
-	((EUID != 0 || 8#$mode & 1)) || die "other users, which tests become, cannot enter / here: its mode is $mode, not 755"
+	((EUID != 0 || 8#$mode & 1)) || die "other users cannot enter /, because its mode is $mode, not 755, and some tests switch to other users"
 }
 
 test_everything() {
