@@ -238,7 +238,7 @@ TEST_P(About, ProcessOfAnotherUserIsAFailure) {
     const result found = run_on(GetParam(), program.pid(), {.uid = other_user});
     EXPECT_EQ(found.status, 1);
     EXPECT_EQ(found.out, "");
-    EXPECT_NE(found.err.find("no permission to look at process"), std::string::npos) << found.err;
+    EXPECT_NE(found.err.find("no permission to inspect process"), std::string::npos) << found.err;
 }
 
 TEST_P(About, ProcessThatDoesNotUseADeviceIsAFailure) {
@@ -251,7 +251,7 @@ TEST_P(About, ProcessThatDoesNotUseADeviceIsAFailure) {
 TEST_P(About, ProcessThatIsNotThereIsAFailure) {
     const result found = run_on(GetParam(), 2147483647);
     EXPECT_EQ(found.status, 1);
-    EXPECT_EQ(found.err, "hmmctl: there is no process 2147483647\n");
+    EXPECT_NE(found.err.find("process 2147483647 does not exist"), std::string::npos) << found.err;
 }
 
 INSTANTIATE_TEST_SUITE_P(, About,

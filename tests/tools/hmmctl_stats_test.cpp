@@ -171,13 +171,16 @@ TEST(Stats, NeedTheRightsOfWhatTheyShow) {
     const observed program;
     const std::string pid = std::to_string(program.pid());
     const std::string whole = run_hmmctl({"stats"}, {.uid = other_user}).err;
-    EXPECT_NE(whole.find("no permission for it"), std::string::npos) << whole;
+    EXPECT_NE(whole.find("cannot open /dev/hmmrt: no permission"), std::string::npos) << whole;
     const std::string single = run_hmmctl({"stats", pid}, {.uid = other_user}).err;
-    EXPECT_NE(single.find("no permission to look at process " + pid), std::string::npos) << single;
-    EXPECT_EQ(run_hmmctl({"stats", "2147483647"}).err, "hmmctl: there is no process 2147483647\n");
+    EXPECT_NE(single.find("no permission to inspect process " + pid), std::string::npos) << single;
+    const result missing = run_hmmctl({"stats", "2147483647"});
+    EXPECT_NE(missing.err.find("process 2147483647 does not exist"), std::string::npos)
+        << missing.err;
     const result unknown = run_hmmctl({"stats", "--filter", "frob"});
     EXPECT_EQ(unknown.status, 1);
-    EXPECT_EQ(unknown.err, "hmmctl: no counter has frob in its name\n");
+    EXPECT_NE(unknown.err.find("no counter"), std::string::npos) << unknown.err;
+    EXPECT_NE(unknown.err.find("frob"), std::string::npos) << unknown.err;
     EXPECT_EQ(unknown.out, "");
 }
 

@@ -187,12 +187,13 @@ TEST_F(Events, AndTheirSumsNeedAFileEach) {
         EXPECT_FALSE(fs::exists(folder_ / "has-run"));
         return found.err;
     };
-    const std::string why = "hmmctl: " + file_ + " is in use already: ";
-    EXPECT_EQ(refused({"-o", file_, "--html", file_}), why + "--html needs another file\n");
-    EXPECT_EQ(refused({"-o", file_, "--rocprof-sys", file_}),
-              why + "--rocprof-sys needs another file\n");
-    EXPECT_EQ(refused({"--html", file_, "--rocprof-sys", file_}),
-              why + "--rocprof-sys needs another file\n");
+    const auto names = [&](const std::string& why, const std::string& option) {
+        EXPECT_NE(why.find(file_ + " is already in use"), std::string::npos) << why;
+        EXPECT_NE(why.find(option + " a different file"), std::string::npos) << why;
+    };
+    names(refused({"-o", file_, "--html", file_}), "--html");
+    names(refused({"-o", file_, "--rocprof-sys", file_}), "--rocprof-sys");
+    names(refused({"--html", file_, "--rocprof-sys", file_}), "--rocprof-sys");
 }
 
 TEST_F(Events, OfARecordingAreWhatTheProgramCounts) {
@@ -379,7 +380,7 @@ TEST_F(Events, OfDamagedFilesAreAFailure) {
         const result found = run_hmmctl(all);
         EXPECT_EQ(found.status, 1);
         EXPECT_EQ(found.out, "");
-        EXPECT_EQ(found.err, "hmmctl: cannot read " + file_ + ": it is no trace of hmmctl\n");
+        EXPECT_NE(found.err.find(file_ + ": not a trace"), std::string::npos) << found.err;
     }
 }
 

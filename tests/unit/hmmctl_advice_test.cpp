@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which advice hmmctl derives from events, and which it doesn't.
 #include "hmmctl_events.hpp"
+#include "hmmctl_failure.hpp"
 
 #include "advice_text.hpp"
 #include "json_schema.hpp"
@@ -161,12 +162,9 @@ TEST(HmmctlAdvice, OffersToKeepWhatIsReadInOnePlaceAsItMayBeWritten) {
     const advice found = only(advice_about(all));
     EXPECT_EQ(found.kind, advice_kind::read_by_several);
     EXPECT_EQ(found.other, (call_to_make{advised_call::preferred_location, cpu}));
-    EXPECT_NE(sentence_of(found).find("If nothing writes it, let each device have a duplicate. "
-                                      "If something does, keep it in system memory; a load "
-                                      "hides a store behind it: that saves about 19 of 20 "
-                                      "faults."),
-              std::string::npos)
-        << sentence_of(found);
+    EXPECT_TRUE(mentions(sentence_of(found),
+                         {"64 KiB at 0x7f0000000000", "device 0 and the CPU", "If nothing writes",
+                          "duplicate", "If something does", "system memory", "19 of 20 faults"}));
 }
 
 TEST(HmmctlAdvice, OffersOnlyDuplicatesOfReadMemoryThatHasAPreferredLocation) {
@@ -364,18 +362,17 @@ TEST(HmmctlAdviceText, HasTheCallToInsert) {
     summary sums;
     sums.add(back_and_forth(10, HMMRT_ACCESS_WRITE));
     const std::string text = text_of(described(sums));
-    EXPECT_NE(
-        text.find("\nSuggestions\n"
-                  "  1. Process 1234: 64 KiB at 0x7f0000000000 ping-pongs between device 0 and the "
-                  "CPU. Keep it in system memory: that saves about 19 of 20 faults.\n"
-                  "       hmmMemAdvise(reinterpret_cast<void*>(0x7f0000000000), 65536, "
-                  "hmmMemAdviseSetPreferredLocation, hmmCpuDeviceId);\n"
-                  "     or\n"
-                  "       hmmMemAdvise(reinterpret_cast<void*>(0x7f0000000000), 65536, "
-                  "hmmMemAdviseSetAccessedBy, 0);\n"
-                  "     Most device faults are at 0x401000\n"
-                  "     Most CPU faults are at 0x402000\n"),
-        std::string::npos)
+    EXPECT_TRUE(mentions(text, {"\nSuggestions\n  1. Process 1234: 64 KiB at 0x7f0000000000 ",
+                                "device 0 and the CPU", "system memory", "19 of 20 faults.\n"}));
+    EXPECT_NE(text.find(" faults.\n"
+                        "       hmmMemAdvise(reinterpret_cast<void*>(0x7f0000000000), 65536, "
+                        "hmmMemAdviseSetPreferredLocation, hmmCpuDeviceId);\n"
+                        "     or\n"
+                        "       hmmMemAdvise(reinterpret_cast<void*>(0x7f0000000000), 65536, "
+                        "hmmMemAdviseSetAccessedBy, 0);\n"
+                        "     Most device faults are at 0x401000\n"
+                        "     Most CPU faults are at 0x402000\n"),
+              std::string::npos)
         << text;
 }
 

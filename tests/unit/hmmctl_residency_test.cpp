@@ -125,7 +125,7 @@ TEST(HmmctlMap, HasACellForEachPageIfTheyFit) {
     EXPECT_EQ(map, "100000000000-10000000c000  48 KiB  [heap\n"
                    "100000000000  HH000ffDX..1\n"
                    "\n"
-                   "A cell is 4 KiB (1 page).\n"
+                   "Each cell is 4 KiB (1 page).\n"
                    "0  device 0: 3 pages\n"
                    "1  device 1: 1 page\n"
                    "f  device 15: 2 pages\n"
@@ -155,7 +155,7 @@ TEST(HmmctlMap, TakesLargerCellsIfThereAreTooManyRows) {
     EXPECT_EQ(rows_in(map),
               (std::vector<std::string>{std::string(cells, '0'), std::string(cells, '0'),
                                         std::string(cells / 2, '0')}));
-    EXPECT_TRUE(legend_of(map).starts_with("A cell is 8 KiB (2 pages).\n")) << map;
+    EXPECT_TRUE(legend_of(map).starts_with("Each cell is 8 KiB (2 pages).\n")) << map;
 }
 
 TEST(HmmctlMap, HasARowForEachRegionEvenIfTheseAreMore) {
@@ -194,7 +194,7 @@ TEST(HmmctlMap, MakesALineOfRowsWithoutAPageInMemory) {
                           "{2:12x}  .1{3}\n"
                           "         ...  {4} untouched\n"
                           "\n"
-                          "A cell is 4 KiB (1 page).\n"
+                          "Each cell is 4 KiB (1 page).\n"
                           "0  device 0: 1 page\n"
                           "1  device 1: 1 page\n"
                           ".  untouched: {5} pages\n",
@@ -226,7 +226,7 @@ TEST(HmmctlMap, HasColoursOnlyIfWanted) {
 }
 
 TEST(HmmctlMap, OfNothingSaysSo) {
-    EXPECT_EQ(draw({}, narrow), "No page is in memory.\n");
+    EXPECT_EQ(draw({}, narrow), "No pages are in memory.\n");
 }
 
 TEST(HmmctlMap, HasAllPages) {

@@ -105,8 +105,8 @@ TEST(HmmctlRing, ThatHasMoreThanItCanIsRefused) {
         ring_reader reader(ring.at(), ring.bytes());
         ring.header().head = head;
         std::vector<hmmrt_event> got;
-        EXPECT_EQ(failure_of([&] { reader.read(got); }),
-                  "the ring of events is damaged: it has more events than it can have");
+        EXPECT_TRUE(mentions(failure_of([&] { reader.read(got); }),
+                             {"event ring", "corrupted", "more events"}));
         EXPECT_TRUE(got.empty());
     }
 }

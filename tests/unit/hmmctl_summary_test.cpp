@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Summaries of events in hmmctl: sums, their texts, and names.
 #include "hmmctl_events.hpp"
+#include "hmmctl_failure.hpp"
 
 #include "event_names.hpp"
 #include "json_schema.hpp"
@@ -171,9 +172,7 @@ TEST(HmmctlSummaryText, HasTheLayoutOfNvprof) {
         << text;
     EXPECT_NE(text.find("\n  100.0%       1  700 ns  -       ?         0x99\n"), std::string::npos)
         << text;
-    EXPECT_NE(text.find("\n4 events are missing, because the ring was full: 4 map\n"),
-              std::string::npos)
-        << text;
+    EXPECT_TRUE(mentions(text, {"\n4 events ", "ring was full: 4 map\n"}));
 }
 
 TEST(HmmctlSummaryText, OfNothingSaysSo) {

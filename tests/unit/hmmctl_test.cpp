@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Parts of hmmctl that need no device: fdinfo, /proc, tables, and the doctor's conclusions.
+#include "hmmctl_failure.hpp"
+
 #include "doctor.hpp"
-#include "failure.hpp"
 #include "fdinfo.hpp"
 #include "json.hpp"
 #include "json_schema.hpp"
@@ -15,7 +16,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <string>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -211,16 +211,6 @@ class HmmctlProc : public testing::Test {
         write(folder / "fdinfo" / std::to_string(fd), info);
     }
 
-    /// The text of the failure that ends @body.
-    static std::string failure_of(const std::function<void()>& body) {
-        try {
-            body();
-        } catch (const failure& why) {
-            return why.what();
-        }
-        return "";
-    }
-
     fs::path root_;
 
   private:
@@ -285,7 +275,8 @@ TEST_F(HmmctlProc, ProcessThatEndsMeanwhileIsLeftOut) {
 TEST_F(HmmctlProc, FailuresSayWhy) {
     add_process(20, "plain");
     EXPECT_EQ(failure_of([&] { find_process(20, root_); }), "process 20 does not use hmmrt");
-    EXPECT_EQ(failure_of([&] { find_process(21, root_); }), "there is no process 21");
+    EXPECT_TRUE(
+        mentions(failure_of([&] { find_process(21, root_); }), {"process 21", "not exist"}));
     EXPECT_NE(failure_of([&] { scan_processes(root_ / "none"); }), "");
 }
 
@@ -300,7 +291,7 @@ TEST_F(HmmctlProc, CountsProcessesThatMayNotBeReadOnce) {
         fs::permissions(root_ / closed, fs::perms(0755));
         EXPECT_TRUE(seen.scan.processes.empty()) << closed;
         EXPECT_EQ(seen.scan.unreadable, 1u) << closed;
-        EXPECT_EQ(seen.why, "no permission to look at process 20: it takes the right to trace it");
+        EXPECT_TRUE(mentions(seen.why, {"no permission", "process 20", "right to trace it"}));
     }
 }
 

@@ -131,7 +131,7 @@ TEST_F(HmmctlTrace, ReportWritesAPageBesideTheText) {
 TEST_F(HmmctlTrace, ReportDoesNotReplaceTheRecordingByAPage) {
     const std::string before = written();
     const std::string why = failure_of([&] { report_trace(path_, false, path_); });
-    EXPECT_NE(why.find("is in use already: --html needs another file"), std::string::npos) << why;
+    EXPECT_TRUE(mentions(why, {path_, "in use", "--html", "different file"}));
     EXPECT_EQ(contents(), before);
 }
 
@@ -154,7 +154,7 @@ TEST_F(HmmctlTrace, CutOffAnywhereIsShorterOrRefused) {
         if (why.empty())
             readable++;
         else
-            EXPECT_TRUE(why == "it is cut off" || why == "it is no trace of hmmctl") << why;
+            EXPECT_TRUE(mentions(why, {"truncated"}) || mentions(why, {"not a trace"})) << why;
     }
     EXPECT_EQ(readable, 5u);
 }
@@ -180,25 +180,25 @@ TEST_F(HmmctlTrace, WithWrongValuesIsRefused) {
         EXPECT_NE(at, std::string::npos) << from;
         return failure_of([&] { parse_trace(changed.replace(at, from.size(), to)); });
     };
-    EXPECT_EQ(with("hmmrt-trace", "other-trace"), "it is no trace of hmmctl");
-    EXPECT_EQ(with("\"version\":1", "\"version\":2"), "another version of hmmctl has written it");
-    EXPECT_EQ(with("\"event_bytes\":192", "\"event_bytes\":0"), "its events have a wrong size");
-    EXPECT_EQ(with("\"event_bytes\":192", "\"event_bytes\":128"), "its events have a wrong size");
-    EXPECT_EQ(with("\"event_bytes\":192", "\"event_bytes\":200"), "it has a part of an event");
-    EXPECT_EQ(with("\"page_size\":4096", "\"page_size\":4095"), "it has a wrong page size");
-    EXPECT_EQ(with("\"page_size\":4096", "\"page_size\":\"x\""), "it is damaged");
-    EXPECT_EQ(with("\"start\":1000,", ""), "it is damaged");
-    EXPECT_EQ(with("\"offset\":4096", "\"offset\":null"), "it is damaged");
+    EXPECT_TRUE(mentions(with("hmmrt-trace", "other-trace"), {"not a trace"}));
+    EXPECT_TRUE(mentions(with("\"version\":1", "\"version\":2"), {"different version"}));
+    EXPECT_TRUE(mentions(with("\"event_bytes\":192", "\"event_bytes\":0"), {"event size"}));
+    EXPECT_TRUE(mentions(with("\"event_bytes\":192", "\"event_bytes\":128"), {"event size"}));
+    EXPECT_TRUE(mentions(with("\"event_bytes\":192", "\"event_bytes\":200"), {"incomplete event"}));
+    EXPECT_TRUE(mentions(with("\"page_size\":4096", "\"page_size\":4095"), {"page size"}));
+    EXPECT_TRUE(mentions(with("\"page_size\":4096", "\"page_size\":\"x\""), {"corrupted"}));
+    EXPECT_TRUE(mentions(with("\"start\":1000,", ""), {"corrupted"}));
+    EXPECT_TRUE(mentions(with("\"offset\":4096", "\"offset\":null"), {"corrupted"}));
     EXPECT_EQ(with("events\0", "later-\0"), "") << "parts of later versions are left out";
     const std::string cut("allocs\0\0\1\0\0\0\0\0\0\0x", 17);
-    EXPECT_EQ(failure_of([&] { parse_trace(whole + cut); }), "it has a part of an allocation");
+    EXPECT_TRUE(mentions(failure_of([&] { parse_trace(whole + cut); }), {"incomplete allocation"}));
     const std::string lost = ",\"dropped_allocations\":3";
     EXPECT_EQ(with(lost, std::string(lost.size(), ' ')), "") << "earlier versions did not write it";
 }
 
 TEST_F(HmmctlTrace, OfOtherFilesIsRefused) {
     for (const char* text : {"", "\n", "{", "{}\n", "[]\n", "null\n", "{\"format\":1}\n"})
-        EXPECT_EQ(failure_of([&] { parse_trace(text); }), "it is no trace of hmmctl") << text;
+        EXPECT_TRUE(mentions(failure_of([&] { parse_trace(text); }), {"not a trace"})) << text;
     EXPECT_EQ(failure_of([&] { read_trace(folder_ / "none"); }),
               "cannot read " + (folder_ / "none").string() + ": No such file or directory");
     EXPECT_EQ(failure_of([&] { read_trace(folder_); }),

@@ -46,33 +46,37 @@ std::uint64_t faults_of(const advice& what) {
 }
 
 std::string read_by_several_text(const advice& what) {
-    std::string text = fmt::format("{} take its pages from each other, and no fault was a write. "
-                                   "If nothing writes it, let each device have a duplicate",
+    std::string text = fmt::format("its pages go back and forth between {}, and all faults were "
+                                   "reads. If nothing writes to it, let each device keep a "
+                                   "duplicate",
                                    processors_of(what));
     if (what.other)
-        text += ". If something does, keep it in system memory; a load hides a store behind it";
+        text += ". If something does, keep it in system memory (a store after a load of the same "
+                "page causes no fault and is not recorded)";
     return text;
 }
 
 std::string cause_text(const advice& what) {
     const std::string to = processor_name(what.call.location);
+    const char* const when =
+        is_device(what.call.location) ? "before the launch" : "before the CPU uses it";
     switch (what.kind) {
     case advice_kind::read_by_several:
         return read_by_several_text(what);
     case advice_kind::ping_pong:
         return fmt::format("ping-pongs between {}. Keep it in system memory", processors_of(what));
     case advice_kind::oversubscription:
-        return fmt::format("was evicted from {} and fetched again, and has fewer faults than other "
-                           "such memory. Leave it in system memory",
+        return fmt::format("was evicted from {} and migrated back, and has fewer faults than other "
+                           "evicted memory. Keep it in system memory",
                            what.other ? processor_name(what.other->location) : "a device");
     case advice_kind::sequential_faults:
-        return fmt::format("was moved to {} by fault after fault, in the order of addresses. Move "
-                           "it beforehand{}",
-                           to, is_device(what.call.location) ? ", before the launch" : "");
+        return fmt::format("was migrated to {} by one fault after another, in address order. "
+                           "Prefetch it {}",
+                           to, when);
     case advice_kind::fault_latency:
-        return fmt::format("was moved to {} by faults that wait longer than they copy. Move it "
-                           "beforehand{}",
-                           to, is_device(what.call.location) ? ", before the launch" : "");
+        return fmt::format("was migrated to {} by faults that spent more time waiting than "
+                           "copying. Prefetch it {}",
+                           to, when);
     }
     return "";
 }

@@ -19,7 +19,7 @@ namespace hmmctl {
 namespace {
 
 [[noreturn]] void fail(int error) {
-    throw failure(fmt::format("cannot make a file for allocations: {}", std::strerror(error)));
+    throw failure(fmt::format("cannot create the allocation file: {}", std::strerror(error)));
 }
 
 /// Allocates the file's blocks first, because programs write through mappings and would get SIGBUS
@@ -66,7 +66,7 @@ bool allocation_file::is_given_up() {
 std::size_t allocation_file::read(std::vector<allocation_record>& into) {
     const std::size_t before = into.size();
     const std::uint64_t head = ring_->head.load(std::memory_order_acquire);
-    if (head - tail_ > slots_) throw failure("the file of allocations is damaged");
+    if (head - tail_ > slots_) throw failure("the allocation file is corrupted");
     for (; tail_ != head; tail_++) {
         allocation_slot& slot = slot_of(*ring_, slots_, tail_);
         if (slot.written.load(std::memory_order_acquire) == tail_ + 1)
@@ -88,7 +88,8 @@ std::vector<std::string> allocation_file::environment() const {
     std::string preloaded = helper_file("libhmmrt-allocations.so");
     // ld.so(8) treats both as separators
     if (preloaded.find_first_of(" :") != std::string::npos)
-        throw failure(fmt::format("cannot preload {}: its name has a space or a colon", preloaded));
+        throw failure(
+            fmt::format("cannot preload {}: its path contains a space or a colon", preloaded));
     if (const char* const more = std::getenv("LD_PRELOAD"); more && *more)
         preloaded += fmt::format(":{}", more);
     return {fmt::format("LD_PRELOAD={}", preloaded),

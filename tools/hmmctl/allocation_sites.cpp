@@ -174,10 +174,10 @@ std::string allocations_text(const summary_of& what) {
                       std::to_string(site.faults.cpu_faults), std::to_string(site.sums.count),
                       size_text(site.sums.bytes), std::to_string(what.process_of(site.space).pid),
                       call_text(site.calls, 0), call_text(site.calls, 1)});
-        text = "\nMemory by where it is allocated, with the most faults\n" + indented(rows.text());
+        text = "\nAllocation sites with the most faults\n" + indented(rows.text());
     }
     if (what.dropped_allocations != 0)
-        text += fmt::format("\n{} records of allocations are missing\n", what.dropped_allocations);
+        text += fmt::format("\n{} allocation records were lost\n", what.dropped_allocations);
     return text;
 }
 

@@ -26,14 +26,14 @@ namespace fs = std::filesystem;
 /// Runs hmmctl-bench and returns its output.
 std::string measured(const bench_plan& plan) {
     const std::string program = helper_file("hmmctl-bench");
-    return output_of({program, to_json(plan).dump()}, "", "nothing was measured",
-                     "nothing was measured");
+    return output_of({program, to_json(plan).dump()}, "", "the measurement failed",
+                     fmt::format("cannot run {}", program));
 }
 
 plot_format format_of(const std::string& path) {
     if (path.ends_with(".svg")) return plot_format::svg;
     if (path.ends_with(".png")) return plot_format::png;
-    throw failure(fmt::format("{}: the name of a plot ends with .svg or .png", path));
+    throw failure(fmt::format("{}: unsupported plot format, use .svg or .png", path));
 }
 
 void write_file(const std::string& path, const std::string& text) {
@@ -80,7 +80,7 @@ output list_bench(bool as_json) {
 output run_bench(const bench_plan& plan, bool as_json, const std::string& to) {
     const std::string text = measured(plan);
     const json answer = json::parse(text, nullptr, false);
-    if (answer.is_discarded()) throw failure("hmmctl-bench printed no JSON");
+    if (answer.is_discarded()) throw failure("hmmctl-bench did not print valid JSON");
     const bench_result result = bench_result_from(answer);
     if (!to.empty()) write_file(to, text);
     return {as_json ? text : text_of(result), "", 0};
@@ -89,15 +89,15 @@ output run_bench(const bench_plan& plan, bool as_json, const std::string& to) {
 output compare_bench(const std::string& before, const std::string& after, bool as_json) {
     const bench_comparison found = compare(read_bench_result(before), read_bench_result(after));
     if (found.common.empty())
-        throw failure(fmt::format("{} and {} have no case in common", before, after));
+        throw failure(fmt::format("{} and {} have no cases in common", before, after));
     return {as_json ? json_text("comparison", to_json(found)) : text_of(found), "", 0};
 }
 
 output plot_bench(const std::string& from, const std::string& to) {
     const plot_format format = format_of(to);
     const std::string script = plot_script(read_bench_result(from), format);
-    write_file(to, output_of({"gnuplot"}, script, "gnuplot made no plot",
-                             "plots need gnuplot; Debian has it in the package gnuplot-nox"));
+    write_file(to, output_of({"gnuplot"}, script, "gnuplot failed to draw the plot",
+                             "gnuplot is not installed (Debian package gnuplot-nox)"));
     return {};
 }
 

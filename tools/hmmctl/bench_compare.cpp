@@ -114,7 +114,7 @@ std::string text_of(const bench_comparison& of) {
     }
     std::string text = rows.text();
     if (!of.same_machine)
-        text += "\nthe kernel, the processors, the device, the clock or the pages differ\n";
+        text += "\nthe results differ in kernel, processors, device, clock or pages\n";
     if (of.only_before + of.only_after > 0)
         text += fmt::format("\nonly before: {}, only after: {}\n", of.only_before, of.only_after);
     return text;

@@ -18,11 +18,11 @@ std::string why_no_footprint(const std::string& text) {
     if (error == std::errc() && end == text.data() + text.size() && part > 0 &&
         part <= largest_footprint)
         return "";
-    return "give a part of the device's memory, above 0 and at most 8";
+    return "expected a fraction of the device's memory, above 0 and at most 8";
 }
 
 std::string why_no_output(const std::string& text) {
-    return text.empty() ? "give the name of a file" : "";
+    return text.empty() ? "expected a file name" : "";
 }
 
 /// Adds an option that takes names, separated by commas or by repeating the option.
@@ -58,28 +58,31 @@ void keep_first(std::vector<Value>& values) {
 
 void add_measuring(CLI::App& bench, request& asked) {
     bench_plan& plan = asked.measured;
-    bench.add_flag("--list", asked.lists, "list what can be measured, and measure nothing");
-    add_names(bench, "--pattern", plan.patterns, bench_patterns(), "patterns of access; all");
+    bench.add_flag("--list", asked.lists, "list what can be measured, without measuring");
+    add_names(bench, "--pattern", plan.patterns, bench_patterns(),
+              "access patterns (default: all)");
     add_names(bench, "--transfer", plan.transfers, bench_transfers(),
-              "how data gets to the device; all");
-    add_names(bench, "--peer", plan.peers, bench_peers(),
-              "other operations to measure; all, without any of these options");
+              "ways to get data to the device (default: all)");
+    add_names(
+        bench, "--peer", plan.peers, bench_peers(),
+        "other operations to measure (default: all, unless patterns, transfers or scaling are "
+        "selected)");
     add_names(bench, "--scaling", plan.scaling, bench_scalings(),
-              "measure how throughput grows with the number of these; none");
+              "measure how throughput scales with the number of these (default: none)");
     bench
         .add_option("--footprint", plan.footprints,
-                    "sizes of the data, as parts of the device's memory, up to 8; 0.5")
+                    "data sizes, as fractions of the device's memory, up to 8 (default: 0.5)")
         ->delimiter(',')
         ->allow_extra_args(false)
         ->type_name("PART")
         ->check(why_no_footprint);
-    bench.add_option("--pages", plan.pages, "pages of the data of patterns; single")
+    bench.add_option("--pages", plan.pages, "page size of the patterns' data (default: single)")
         ->check(CLI::IsMember(names_of(bench_pages())));
-    bench.add_option("--repeats", plan.repeats, "samples of each case; 5")
+    bench.add_option("--repeats", plan.repeats, "samples per case (default: 5)")
         ->type_name("N")
         ->check(why_no_number)
         ->check(CLI::Range(1u, most_repeats));
-    bench.add_flag("--quick", plan.quick, "1/64 of the device's memory and 3 samples");
+    bench.add_flag("--quick", plan.quick, "only use 1/64 of the device's memory and 3 samples");
     bench.add_option("-o,--output", asked.to, "also write the JSON to a file")
         ->type_name("FILE")
         ->check(why_no_output);
@@ -104,12 +107,12 @@ void refuse_measuring(const CLI::App& bench, const CLI::App& command) {
     for (const CLI::Option* option : bench.get_options())
         if (option->count() > 0)
             throw CLI::ValidationError(command.get_name(),
-                                       option->get_name() + " is for measuring");
+                                       option->get_name() + " is only valid for measurements");
 }
 
 void add_compare(CLI::App& bench, request& asked) {
-    CLI::App& command = *bench.add_subcommand("compare", "Compare two files of results");
-    command.add_option("FILE", asked.files, "what was measured before, and what after that")
+    CLI::App& command = *bench.add_subcommand("compare", "Compare two result files");
+    command.add_option("FILE", asked.files, "result files before and after a change")
         ->required()
         ->expected(2)
         ->type_name("FILE")
@@ -123,12 +126,12 @@ void add_compare(CLI::App& bench, request& asked) {
 }
 
 void add_plot(CLI::App& bench, request& asked) {
-    CLI::App& command = *bench.add_subcommand("plot", "Draw a file of results");
-    command.add_option("FILE", asked.file, "what was measured")
+    CLI::App& command = *bench.add_subcommand("plot", "Plot a result file");
+    command.add_option("FILE", asked.file, "result file")
         ->required()
         ->type_name("FILE")
         ->check(why_no_output);
-    command.add_option("-o,--output", asked.to, "file to write, which ends with .svg or .png")
+    command.add_option("-o,--output", asked.to, "file to write (.svg or .png)")
         ->required()
         ->type_name("FILE")
         ->check(why_no_output);
@@ -143,7 +146,7 @@ void add_plot(CLI::App& bench, request& asked) {
 
 void add_bench_commands(CLI::App& app, request& asked) {
     CLI::App& bench =
-        *app.add_subcommand("bench", "Measure what a device and its unified memory do here");
+        *app.add_subcommand("bench", "Measure the performance of a device and its unified memory");
     add_measuring(bench, asked);
     add_compare(bench, asked);
     add_plot(bench, asked);

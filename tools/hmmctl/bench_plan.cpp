@@ -5,14 +5,14 @@ namespace hmmctl {
 
 const std::vector<named>& bench_patterns() {
     static const std::vector<named> list = {
-        {"sequential", "touch each page once, one behind the other"},
-        {"random", "touch each page once, in any order"},
+        {"sequential", "touch each page once, in order"},
+        {"random", "touch each page once, in random order"},
         {"strided", "touch each page once, in steps of 64 KiB"},
-        {"triad", "a = b + s * c, of arrays"},
-        {"stencil", "the mean of five neighbours in a plane"},
-        {"gemm", "a square matrix times one of 32 columns"},
-        {"atax", "a matrix and its transpose times a vector"},
-        {"spmv", "a sparse matrix times a vector"},
+        {"triad", "a = b + s * c for arrays"},
+        {"stencil", "mean of five neighbours in a 2D grid"},
+        {"gemm", "square matrix times a matrix of 32 columns"},
+        {"atax", "transposed matrix times the matrix times a vector"},
+        {"spmv", "sparse matrix times a vector"},
         {"bfs", "breadth-first search in a random graph"},
         {"chase", "follow indexes from page to page"},
         {"list", "follow the pointers of a linked list"},
@@ -22,11 +22,11 @@ const std::vector<named>& bench_patterns() {
 
 const std::vector<named>& bench_transfers() {
     static const std::vector<named> list = {
-        {"copy", "copy to memory of the device, and the result back"},
-        {"prefetch", "prefetch to the device, and the result back"},
+        {"copy", "copy data to device memory, and the result back"},
+        {"prefetch", "prefetch data to the device, and the result back"},
         {"density", "device faults, with prefetch by density"},
         {"faults", "device faults only"},
-        {"remote", "the device uses system memory in place"},
+        {"remote", "the device accesses system memory in place"},
     };
     return list;
 }
@@ -34,17 +34,17 @@ const std::vector<named>& bench_transfers() {
 const std::vector<named>& bench_peers() {
     static const std::vector<named> list = {
         {"storm", "pages to the device by faults, with prefetch by density"},
-        {"fault", "pages to the device, each by a fault of its own"},
+        {"fault", "pages to the device by faults, one fault per page"},
         {"prefetch", "pages to the device by a prefetch"},
         {"prefetch-back", "pages to system memory by a prefetch"},
         {"cpu-fault", "pages to system memory by CPU faults"},
-        {"launch", "launches that do nothing, and waiting for each"},
-        {"memcpy", "memcpy() of as many pages"},
+        {"launch", "empty launches, each of which is waited for"},
+        {"memcpy", "memcpy() of the same number of pages"},
         {"uffd-copy", "pages by userfaultfd and UFFDIO_COPY"},
         {"uffd-move", "pages by userfaultfd and UFFDIO_MOVE"},
         {"move-pages", "pages to another NUMA node by move_pages()"},
-        {"test-hmm", "pages to a device of the kernel's test_hmm"},
-        {"test-hmm-back", "pages to system memory from there"},
+        {"test-hmm", "pages to a device of the kernel's test_hmm module"},
+        {"test-hmm-back", "pages from test_hmm to system memory"},
     };
     return list;
 }
@@ -52,16 +52,16 @@ const std::vector<named>& bench_peers() {
 const std::vector<named>& bench_pages() {
     static const std::vector<named> list = {
         {"single", "data in pages of 4 KiB"},
-        {"huge", "data in huge pages, where the system lets a program ask for them"},
-        {"system", "data in such pages as a program gets that does not ask"},
+        {"huge", "data in huge pages, requested with madvise()"},
+        {"system", "data in the system's default pages"},
     };
     return list;
 }
 
 const std::vector<named>& bench_scalings() {
     static const std::vector<named> list = {
-        {"lanes", "storms and prefetches by 1, 2, 4 ... lanes of a device"},
-        {"devices", "storms and prefetches on 1, 2, 4 ... devices, by a lane of each"},
+        {"lanes", "storms and prefetches by 1, 2, 4, ... lanes of a device"},
+        {"devices", "storms and prefetches on 1, 2, 4, ... devices with one lane each"},
         {"processes", "storms and prefetches on a device by 1, 2 and 4 processes"},
     };
     return list;

@@ -25,9 +25,9 @@ json to_json(const times& of) {
 times times_from(const json& of) {
     times result;
     of.at("samples").get_to(result.samples);
-    if (result.samples.empty()) throw failure("there are no samples");
+    if (result.samples.empty()) throw failure("a measurement has no samples");
     for (const double seconds : result.samples)
-        if (!std::isfinite(seconds) || seconds < 0) throw failure("a sample is no time");
+        if (!std::isfinite(seconds) || seconds < 0) throw failure("a sample is not a valid time");
     return result;
 }
 
@@ -60,7 +60,8 @@ bench_case case_from(const json& of) {
     of.at("counts").get_to(result.counts);
     const std::size_t repeats = result.total.samples.size();
     for (const times* one : {&result.move_in, &result.kernel, &result.read_back})
-        if (one->samples.size() != repeats) throw failure("a case has samples of other repeats");
+        if (one->samples.size() != repeats)
+            throw failure("the number of samples of a case differs from the number of repeats");
     if (const json& phases = of.at("phases"); !phases.is_null())
         result.phases = phases.get<std::map<std::string, std::uint64_t>>();
     return result;
@@ -76,7 +77,7 @@ bench_peer peer_from(const json& of) {
     of.at("name").get_to(result.name);
     if (of.contains("unavailable")) {
         of["unavailable"].get_to(result.unavailable);
-        if (result.unavailable.empty()) throw failure("a peer has no reason");
+        if (result.unavailable.empty()) throw failure("an unavailable peer has no reason");
         return result;
     }
     of.at("operations").get_to(result.operations);
@@ -103,7 +104,8 @@ bench_scaling scaling_from(const json& of) {
     of.at("count").get_to(result.count);
     of.at("operation").get_to(result.operation);
     of.at("pages").get_to(result.pages);
-    if (result.count == 0 || result.pages == 0) throw failure("a scaling has no pages");
+    if (result.count == 0 || result.pages == 0)
+        throw failure("a scaling measurement has no count or pages");
     result.taken = times_from(of.at("taken"));
     return result;
 }
@@ -197,8 +199,7 @@ json to_json(const bench_result& result) {
 
 bench_result bench_result_from(const json& answer) {
     try {
-        if (answer.at("schema") != json_schema)
-            throw failure("it has another schema than this version");
+        if (answer.at("schema") != json_schema) throw failure("unsupported schema version");
         const json& of = answer.at("bench");
         bench_result result;
         of.at("version").get_to(result.version);
@@ -219,7 +220,7 @@ bench_result bench_result_from(const json& answer) {
                 result.scaling.push_back(scaling_from(one));
         return result;
     } catch (const json::exception& error) {
-        throw failure(fmt::format("it is no result of hmmctl bench: {}", error.what()));
+        throw failure(fmt::format("not a result of hmmctl bench: {}", error.what()));
     }
 }
 
@@ -229,7 +230,7 @@ bench_result read_bench_result(const std::string& path) {
     try {
         return bench_result_from(json::parse(*text));
     } catch (const json::exception& error) {
-        throw failure(fmt::format("{}: it is no JSON: {}", path, error.what()));
+        throw failure(fmt::format("{}: not valid JSON: {}", path, error.what()));
     } catch (const failure& reason) {
         throw failure(fmt::format("{}: {}", path, reason.what()));
     }

@@ -101,7 +101,8 @@ void child::send(int signal) const {
 int child::wait() const {
     int status = 0;
     while (waitpid(pid_, &status, 0) < 0)
-        if (errno != EINTR) throw failure(fmt::format("cannot wait: {}", std::strerror(errno)));
+        if (errno != EINTR)
+            throw failure(fmt::format("cannot wait for the command: {}", std::strerror(errno)));
     return WIFSIGNALED(status) ? signalled + WTERMSIG(status) : WEXITSTATUS(status);
 }
 

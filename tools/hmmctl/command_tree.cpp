@@ -25,7 +25,7 @@ void add_printer(CLI::App& app, request& asked, const char* name, const char* de
 
 void refuse_json(const CLI::App& command, const request& asked) {
     if (asked.as_json)
-        throw CLI::ValidationError(command.get_name(), "--json is for other commands");
+        throw CLI::ValidationError(command.get_name(), "--json is not supported by this command");
 }
 
 std::vector<named_command> commands_of(const CLI::App& app) {
@@ -46,8 +46,7 @@ std::vector<std::string> words_of_set(const std::string& value) {
 }
 
 void add_tree_commands(CLI::App& app, request& asked) {
-    add_printer(app, asked, "completion", "Print a script for bash that completes command lines",
-                completion_of);
+    add_printer(app, asked, "completion", "Print a completion script for bash", completion_of);
     add_printer(app, asked, "manual", "Print the manual page", manual_of);
 }
 

@@ -59,7 +59,7 @@ void add_process(table& rows, const process& of) {
 
 std::string unreadable_note(std::size_t count) {
     if (count == 0) return "";
-    return fmt::format("hmmctl: no permission to look at {} {}\n", count,
+    return fmt::format("hmmctl: no permission to inspect {} {}\n", count,
                        count == 1 ? "process" : "processes");
 }
 
@@ -100,7 +100,7 @@ output list_devices(bool as_json) {
 output show_device(std::uint32_t id, bool as_json) {
     const manager driver;
     const auto device = driver.device(id);
-    if (!device) throw failure(fmt::format("there is no device {}", id));
+    if (!device) throw failure(fmt::format("device {} does not exist", id));
     const std::vector<hmmrt_knob> knobs = driver.knobs(id);
     if (as_json) {
         json result = to_json(*device);

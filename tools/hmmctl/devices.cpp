@@ -21,10 +21,10 @@ std::string why_not_open(int error) {
     case ENOENT:
     case ENXIO:
     case ENODEV:
-        return "the modules of hmmrt are not loaded";
+        return "hmmrt's modules are not loaded";
     case EACCES:
     case EPERM:
-        return "this user has no permission for it";
+        return "no permission";
     default:
         return std::strerror(error);
     }
@@ -48,7 +48,7 @@ std::string text_of(const __u8 (&bytes)[size]) {
 descriptor open_manager() {
     descriptor file(open(node, O_RDWR | O_CLOEXEC));
     if (file.get() < 0)
-        throw failure(fmt::format("cannot open {}: {}; `hmmctl doctor` says what to do", node,
+        throw failure(fmt::format("cannot open {}: {}; run `hmmctl doctor` for advice", node,
                                   why_not_open(errno)));
     return file;
 }
@@ -86,7 +86,7 @@ std::vector<hmmrt_knob> manager::knobs(std::uint32_t id) const {
         knob.device_id = id;
         const int error = call(file_.get(), HMMRT_IOC_KNOB, knob);
         if (error == ENODEV)
-            throw failure(fmt::format("device {} was removed while it was looked at", id));
+            throw failure(fmt::format("device {} was removed while it was being inspected", id));
         // the module may know more or fewer knobs than we do
         if (error == EINVAL && number < HMMRT_KNOBS) continue;
         if (error == EINVAL) return found;

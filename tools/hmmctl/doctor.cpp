@@ -50,16 +50,16 @@ check check_architecture(const facts& found) {
 check check_kernel(const facts& found) {
     constexpr const char* name = "kernel";
     // loaded modules were built for this kernel, and they don't build without the options
-    if (found.manager_loaded) return good(name, found.kernel + ", and it has loaded the manager");
+    if (found.manager_loaded) return good(name, found.kernel + ", with module hmmrt loaded");
     if (!found.options)
-        return bad(name, found.kernel + ", whose configuration was not found",
-                   "look for CONFIG_DEVICE_PRIVATE=y and CONFIG_HMM_MIRROR=y in it");
+        return bad(name, found.kernel + ", configuration not found",
+                   "check that it has CONFIG_DEVICE_PRIVATE=y and CONFIG_HMM_MIRROR=y");
     std::string missing;
     for (const char* option : {"DEVICE_PRIVATE", "HMM_MIRROR", "MMU_NOTIFIER"})
         if (!has_option(*found.options, option)) missing += fmt::format(" CONFIG_{}", option);
-    if (missing.empty()) return good(name, found.kernel + ", with device memory and HMM");
+    if (missing.empty()) return good(name, found.kernel + ", with HMM and device-private memory");
     return bad(name, fmt::format("{}, without{}", found.kernel, missing),
-               "use a kernel that has these options; `tools/vm run` boots one");
+               "use a kernel with these options; `tools/vm run` boots one");
 }
 
 check check_modules(const facts& found) {
@@ -74,9 +74,9 @@ check check_modules(const facts& found) {
 
 std::string advice_on_access(const facts& found) {
     if (found.group.empty())
-        return "run as root, or see Trust in docs/limits.md before you widen access";
-    return fmt::format("as root, add the user to the group {0}: adduser NAME {0}; see Trust in "
-                       "docs/limits.md before",
+        return "run as root; read Trust in docs/limits.md before giving access to other users";
+    return fmt::format("as root, add the user to the group {0}: adduser NAME {0}; first read Trust "
+                       "in docs/limits.md",
                        found.group);
 }
 
@@ -86,12 +86,12 @@ check check_node(const facts& found) {
     const std::string text = fmt::format("/dev/hmmrt: {}", std::strerror(found.open_error));
     if (found.open_error == EACCES || found.open_error == EPERM)
         return bad(name, text, advice_on_access(found));
-    return bad(name, text, "load the modules; then udev makes the node");
+    return bad(name, text, "load the modules; udev then creates the device node");
 }
 
 check check_version(const facts& found) {
     constexpr const char* name = "version";
-    const std::string text = fmt::format("the module has version {} of the interface, hmmctl {}",
+    const std::string text = fmt::format("interface version {} in the module, {} in hmmctl",
                                          found.uapi_version, HMMRT_UAPI_VERSION);
     if (found.uapi_version == HMMRT_UAPI_VERSION) return good(name, text);
     return bad(name, text, "use modules and programs of the same release");
@@ -108,8 +108,7 @@ check check_devices(const facts& found) {
             closed += fmt::format(" /dev/{}: {}.", device.name, std::strerror(device.open_error));
     }
     if (found.devices.empty()) return bad(name, "none", "as root: modprobe hmmrt_simgpu");
-    if (!closed.empty())
-        return bad(name, "some cannot be opened:" + closed, advice_on_access(found));
+    if (!closed.empty()) return bad(name, "cannot open" + closed, advice_on_access(found));
     return good(name, fmt::format("{}, with {} of memory, {} of it in use", found.devices.size(),
                                   size_text(memory), size_text(used)));
 }
@@ -117,13 +116,13 @@ check check_devices(const facts& found) {
 check check_lanes(const facts& found) {
     constexpr const char* name = "lanes";
     if (found.lanes.empty())
-        return good(name, fmt::format("{}, one for each processor",
+        return good(name, fmt::format("{}, one per processor",
                                       std::clamp(found.processors, 1u, max_lanes)));
     unsigned count = 0;
     const char* end = found.lanes.data() + found.lanes.size();
     const auto [stop, error] = std::from_chars(found.lanes.data(), end, count);
     if (error == std::errc() && stop == end && count >= 1 && count <= max_lanes)
-        return good(name, fmt::format("{}, as HMMRT_LANES says", count));
+        return good(name, fmt::format("{}, set by HMMRT_LANES", count));
     return bad(name, fmt::format("HMMRT_LANES is `{}`", printable(found.lanes)),
                fmt::format("set a number from 1 to {}, or unset it", max_lanes));
 }
@@ -138,28 +137,29 @@ check check_system_calls(const facts& found) {
     if (!found.dispatch_allowed)
         return bad(name, "syscall user dispatch is turned off",
                    "as root: sysctl kernel.syscall_user_dispatch=1");
-    return good(name, "those of device code reach their device");
+    return good(name, "system calls of device code can be intercepted");
 }
 
 check check_huge_pages(const facts& found) {
     constexpr const char* name = "huge-pages";
     if (found.huge_pages == "always" || found.huge_pages == "madvise")
         return good(name, found.huge_pages);
-    return note(name, found.huge_pages.empty() ? "not in this kernel" : found.huge_pages,
-                "everything works; memory moves in pages of 4 KiB");
+    return note(name, found.huge_pages.empty() ? "not supported by this kernel" : found.huge_pages,
+                "everything works, but memory migrates in 4 KiB pages");
 }
 
 /// The conclusion: would a new program get a device of the modules?
 check check_access(const facts& found, bool all_good) {
     constexpr const char* name = "transparent-access";
     if (found.wanted == "cpu")
-        return bad(name, "off: HMMRT_DEVICE=cpu asks for the cpu device", "unset HMMRT_DEVICE");
+        return bad(name, "off: HMMRT_DEVICE=cpu selects the cpu device", "unset HMMRT_DEVICE");
     if (!found.wanted.empty() && found.wanted != "simulated")
         return bad(name, fmt::format("off: HMMRT_DEVICE is `{}`", printable(found.wanted)),
                    "unset HMMRT_DEVICE, or set it to `simulated`");
     if (all_good)
-        return good(name, "on: a device of the modules follows all pointers of a program");
-    return bad(name, "off: programs get the cpu device, or none", "see what is bad above");
+        return good(name, "on: devices of the modules can access all memory of a program");
+    return bad(name, "off: programs get the cpu device or no device",
+               "fix the checks with result bad above");
 }
 
 } // namespace

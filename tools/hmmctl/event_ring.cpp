@@ -20,7 +20,7 @@ class shared_mapping {
     shared_mapping(int fd, std::size_t bytes)
         : at_(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)), bytes_(bytes) {
         if (at_ == MAP_FAILED)
-            throw failure(fmt::format("cannot map the ring of events: {}", std::strerror(errno)));
+            throw failure(fmt::format("cannot map the event ring: {}", std::strerror(errno)));
     }
     shared_mapping(const shared_mapping&) = delete;
     shared_mapping& operator=(const shared_mapping&) = delete;
@@ -52,15 +52,18 @@ class kernel_ring : public event_source {
 };
 
 std::string why_no_ring(int error, hmmrt_event_scope scope) {
-    if (error == ENOTTY) return "the module hmmrt that is loaded has no events";
+    if (error == ENOTTY) return "the loaded hmmrt module does not support events";
     if ((error == EPERM || error == EACCES) && scope == HMMRT_EVENTS_OF_MACHINE)
-        return "no permission to record the machine: it takes CAP_PERFMON or CAP_SYS_ADMIN, and "
-               "RLIMIT_MEMLOCK (ulimit -l) or CAP_IPC_LOCK for the ring";
+        return "no permission to record the whole machine: this needs CAP_PERFMON or "
+               "CAP_SYS_ADMIN, "
+               "and for the event ring enough RLIMIT_MEMLOCK (ulimit -l) or CAP_IPC_LOCK";
     if (error == EPERM)
-        return "the ring is locked memory, and RLIMIT_MEMLOCK (ulimit -l) does not permit as much: "
-               "use a smaller ring, a higher limit or CAP_IPC_LOCK";
-    if (error == EINVAL && scope == HMMRT_EVENTS_OF_SPACE) return "the space has ended";
-    return fmt::format("cannot open a ring of events: {}", std::strerror(error));
+        return "the event ring is locked memory and exceeds RLIMIT_MEMLOCK (ulimit -l): use a "
+               "smaller "
+               "ring (--events), a higher limit or CAP_IPC_LOCK";
+    if (error == EINVAL && scope == HMMRT_EVENTS_OF_SPACE)
+        return "the address space no longer exists";
+    return fmt::format("cannot open an event ring: {}", std::strerror(error));
 }
 
 std::unique_ptr<event_source> open_ring(int file, hmmrt_event_scope scope, std::uint32_t events) {

@@ -18,8 +18,8 @@ std::string helper_file(const char* name) {
     for (const char* place : {".", HMMCTL_HELPERS_INSTALLED})
         if (const fs::path found = folder / place / name; access(found.c_str(), R_OK) == 0)
             return found.lexically_normal();
-    throw failure(fmt::format("there is no {} in {}, nor in {} from there", name, folder.string(),
-                              HMMCTL_HELPERS_INSTALLED));
+    throw failure(fmt::format("cannot find {} in {}, nor in {} relative to it", name,
+                              folder.string(), HMMCTL_HELPERS_INSTALLED));
 }
 
 } // namespace hmmctl

@@ -7,14 +7,14 @@ namespace hmmctl {
 namespace {
 
 void add_pid(CLI::App& command, request& asked) {
-    command.add_option("PID", asked.pid, "id of the process")->required()->check(why_no_pid);
+    command.add_option("PID", asked.pid, "process id")->required()->check(why_no_pid);
 }
 
 void add_range(CLI::App& app, request& asked) {
-    CLI::App& range = *app.add_subcommand("range", "Ranges of the memory of a process");
+    CLI::App& range = *app.add_subcommand("range", "Show memory ranges of a process");
     range.require_subcommand(1);
-    CLI::App& list = *range.add_subcommand(
-        "list", "List those with advice, and those that a device is concerned with");
+    CLI::App& list =
+        *range.add_subcommand("list", "List ranges with advice or with pages on a device");
     add_pid(list, asked);
     list.callback(
         [&asked] { asked.command = [&asked] { return list_ranges(asked.pid, asked.as_json); }; });
@@ -27,12 +27,12 @@ std::string why_no_width(const std::string& text) {
 
 void add_residency(CLI::App& app, request& asked) {
     CLI::App& command =
-        *app.add_subcommand("residency", "Draw a map of where the pages of a process are");
+        *app.add_subcommand("residency", "Draw a map of the locations of a process's pages");
     add_pid(command, asked);
-    command.add_flag("--all", asked.all, "show files in system memory, too");
+    command.add_flag("--all", asked.all, "include file mappings that are only in system memory");
     command
         .add_option("--width", asked.columns,
-                    "columns to draw in, 40 to 1000; those of the terminal, or 80")
+                    "width in columns, 40 to 1000 (default: that of the terminal, or 80)")
         ->type_name("N")
         ->check(why_no_width);
     command.callback([&asked] {

@@ -147,7 +147,7 @@ class text_file {
 void refuse_same_file(const std::string& path, const std::string& other, const char* option) {
     std::error_code missing;
     if (!path.empty() && !other.empty() && std::filesystem::equivalent(path, other, missing))
-        throw failure(fmt::format("{} is in use already: {} needs another file", other, option));
+        throw failure(fmt::format("{} is already in use: give {} a different file", other, option));
 }
 
 /// Opens an output file early, so that we fail before the work if it can't be written.
@@ -165,14 +165,14 @@ void write_whole(const text_file& file, std::string_view text) {
 /// that none did.
 std::string allocations_note(const observation& wanted, const recording& what) {
     if (wanted.allocations_from == 0 || what.allocations + what.dropped_allocations != 0) return "";
-    return "hmmctl: no program has told of its allocations: those that are statically linked or "
-           "setuid do not\n";
+    return "hmmctl: no allocations were recorded (statically linked and setuid programs cannot be "
+           "traced)\n";
 }
 
 std::string dropped_note(const event_drops& dropped) {
     if (sum_of(dropped) == 0) return "";
-    return fmt::format("hmmctl: {} events were dropped, because the ring was full; "
-                       "--events makes it larger\n",
+    return fmt::format("hmmctl: {} events were dropped because the ring was full; use a larger "
+                       "--events\n",
                        sum_of(dropped));
 }
 
@@ -208,7 +208,9 @@ output report_trace(const std::string& path, bool as_json, const std::string& ht
         write_whole(*page, html_of(what, when));
     }
     const std::string note =
-        found.end ? "" : fmt::format("hmmctl: the recording of {} was cut off\n", path);
+        found.end ? ""
+                  : fmt::format("hmmctl: {} is incomplete, because its recording was interrupted\n",
+                                path);
     if (!as_json) return {text_of(what), note, 0};
     json result = to_json(what);
     result["complete"] = found.end.has_value();

@@ -22,23 +22,24 @@ std::string why_no_ring_size(const std::string& text) {
     if (error == std::errc() && end == text.data() + text.size() && std::has_single_bit(events) &&
         events >= HMMRT_EVENTS_MIN && events <= HMMRT_EVENTS_MAX)
         return "";
-    return "give a power of two from 64 to 262144";
+    return "expected a power of two from 64 to 262144";
 }
 
 /// An empty path means that the option wasn't given, so it can't be its value.
 std::string why_no_path(const std::string& text) {
-    return text.empty() ? "give the name of a file" : "";
+    return text.empty() ? "expected a file name" : "";
 }
 
 void add_ring_options(CLI::App& command, request& asked) {
     command
         .add_option("--events", asked.observed.ring_events,
-                    "size of the ring of events, a power of two from 64 to 262144; 65536")
+                    "events that fit into the ring, a power of two from 64 to 262144 (default: "
+                    "65536)")
         ->type_name("N")
         ->check(why_no_ring_size);
     command
         .add_option("--seconds", asked.observed.seconds,
-                    "record for that time at most, 0.01 to 3600; a COMMAND keeps running")
+                    "record for at most this long (0.01 to 3600); a COMMAND keeps running")
         ->type_name("SECONDS")
         ->check(why_no_interval);
 }
@@ -56,10 +57,10 @@ CLI::Option* add_allocation_options(CLI::App& command, request& asked) {
             if (asked.observed.allocations_from == 0)
                 asked.observed.allocations_from = default_least_allocation;
         },
-        "also find out where the COMMAND allocates memory");
+        "also record where COMMAND allocates memory");
     command
         .add_option("--least-bytes", asked.observed.allocations_from,
-                    "ignore smaller allocations, 4096 to 2^47; 65536")
+                    "only record allocations of at least this size, 4096 to 2^47 (default: 65536)")
         ->type_name("BYTES")
         ->check(why_no_allocation_size)
         ->needs(wanted);
@@ -67,20 +68,20 @@ CLI::Option* add_allocation_options(CLI::App& command, request& asked) {
 }
 
 void add_page_option(CLI::App& command, request& asked) {
-    command.add_option("--html", asked.html, "also write a page for a browser to that file")
+    command.add_option("--html", asked.html, "also write an HTML report to this file")
         ->type_name("FILE")
         ->check(why_no_path);
 }
 
 void add_record(CLI::App& trace, request& asked) {
     CLI::App& record = *trace.add_subcommand(
-        "record", "Write the events of a process, the machine or a COMMAND to a file");
+        "record", "Record events of a process, the whole machine or a COMMAND to a file");
     asked.file = "hmmctl.trace";
-    record.footer("A COMMAND stands behind `--`: hmmctl trace record -- COMMAND ARGS...");
-    record.add_option("-o,--output", asked.file, "file to write, hmmctl.trace by default")
+    record.footer("Put the COMMAND after `--`: hmmctl trace record -- COMMAND ARGS...");
+    record.add_option("-o,--output", asked.file, "file to write (default: hmmctl.trace)")
         ->type_name("FILE")
         ->check(why_no_path);
-    record.add_option("--pid", asked.observed.pid, "record this process, until it ends")
+    record.add_option("--pid", asked.observed.pid, "record this process until it exits")
         ->type_name("PID")
         ->check(why_no_pid);
     record.add_flag("--machine", asked.observed.machine, "record all processes");
@@ -90,17 +91,18 @@ void add_record(CLI::App& trace, request& asked) {
         const observation& wanted = asked.observed;
         refuse_json(record, asked);
         if ((wanted.pid != 0) + wanted.machine + !wanted.command.empty() != 1)
-            throw CLI::ValidationError("record", "give one of --pid, --machine and -- COMMAND");
+            throw CLI::ValidationError(
+                "record", "exactly one of --pid, --machine and -- COMMAND is required");
         if (allocations->count() != 0 && wanted.command.empty())
-            throw CLI::ValidationError("record", "--allocations needs -- COMMAND");
+            throw CLI::ValidationError("record", "--allocations requires -- COMMAND");
         asked.takes_command = !wanted.command.empty();
         asked.command = [&asked] { return record_trace(asked.observed, asked.file); };
     });
 }
 
 void add_report(CLI::App& trace, request& asked) {
-    CLI::App& report = *trace.add_subcommand("report", "Sum up what a file has");
-    report.add_option("FILE", asked.file, "what `trace record` wrote")
+    CLI::App& report = *trace.add_subcommand("report", "Summarize a recording");
+    report.add_option("FILE", asked.file, "recording of `trace record`")
         ->required()
         ->type_name("FILE")
         ->check(why_no_path);
@@ -111,17 +113,17 @@ void add_report(CLI::App& trace, request& asked) {
 }
 
 void add_export(CLI::App& trace, request& asked) {
-    CLI::App& command = *trace.add_subcommand("export", "Write a file in another format");
+    CLI::App& command = *trace.add_subcommand("export", "Convert a recording to another format");
     asked.format = "chrome";
-    command.add_option("FILE", asked.file, "what `trace record` wrote")
+    command.add_option("FILE", asked.file, "recording of `trace record`")
         ->required()
         ->type_name("FILE")
         ->check(why_no_path);
     command
         .add_option("--format", asked.format,
-                    "chrome (the default; Perfetto reads it, too), json, csv or rocprof-sys")
+                    "chrome (the default, also for Perfetto), json, csv or rocprof-sys")
         ->check(CLI::IsMember({"chrome", "json", "csv", "rocprof-sys"}));
-    command.add_option("-o,--output", asked.to, "file to write instead of standard output")
+    command.add_option("-o,--output", asked.to, "write to this file instead of standard output")
         ->type_name("FILE")
         ->check(why_no_path);
     command.callback([&asked, &command] {
@@ -132,22 +134,24 @@ void add_export(CLI::App& trace, request& asked) {
 
 void add_profile(CLI::App& app, request& asked) {
     CLI::App& command =
-        *app.add_subcommand("profile", "Run a COMMAND, and say what its memory did");
-    command.footer("The COMMAND stands behind `--`: hmmctl profile -- COMMAND ARGS...");
-    command.add_option("-o,--output", asked.to, "file for the result instead of standard output")
+        *app.add_subcommand("profile", "Run a COMMAND and report its faults and migrations");
+    command.footer("Put the COMMAND after `--`: hmmctl profile -- COMMAND ARGS...");
+    command
+        .add_option("-o,--output", asked.to,
+                    "write the result to this file instead of standard output")
         ->type_name("FILE")
         ->check(why_no_path);
     add_page_option(command, asked);
     command
         .add_option("--rocprof-sys", asked.rocprof_sys,
-                    "also write the summary of ROCm Systems Profiler to that file")
+                    "also write a summary in ROCm Systems Profiler's format to this file")
         ->type_name("FILE")
         ->check(why_no_path);
     add_ring_options(command, asked);
     add_allocation_options(command, asked);
     command.callback([&asked] {
         if (asked.observed.command.empty())
-            throw CLI::ValidationError("profile", "give -- COMMAND");
+            throw CLI::ValidationError("profile", "-- COMMAND is required");
         asked.takes_command = true;
         asked.command = [&asked] {
             return profile(asked.observed, asked.as_json,
@@ -161,7 +165,7 @@ CLI::Option* add_repetition(CLI::App& command, request& asked, const char* inter
     CLI::Option* const option = command.add_option("--interval", asked.interval, interval)
                                     ->type_name("SECONDS")
                                     ->check(why_no_interval);
-    command.add_option("--count", asked.count, "end after that number of intervals")
+    command.add_option("--count", asked.count, "stop after this many intervals")
         ->type_name("N")
         ->check(why_no_number)
         ->check(CLI::Range(1u, std::numeric_limits<unsigned>::max()));
@@ -169,8 +173,8 @@ CLI::Option* add_repetition(CLI::App& command, request& asked, const char* inter
 }
 
 void add_top(CLI::App& app, request& asked) {
-    CLI::App& command = *app.add_subcommand("top", "Show what processes do, again and again");
-    add_repetition(command, asked, "seconds between two tables, 0.01 to 3600; 2");
+    CLI::App& command = *app.add_subcommand("top", "Show a live table of processes");
+    add_repetition(command, asked, "seconds between updates (0.01 to 3600, default: 2)");
     command.callback([&asked, &command] {
         refuse_json(command, asked);
         asked.command = [&asked] {
@@ -182,19 +186,18 @@ void add_top(CLI::App& app, request& asked) {
 
 void add_stats(CLI::App& app, request& asked) {
     CLI::App& command = *app.add_subcommand(
-        "stats", "Show all counters of a process, or of all processes and devices together");
-    command.add_option("PID", asked.pid, "id of the process")->check(why_no_pid);
+        "stats", "Show the counters of a process, or the totals of all processes and devices");
+    command.add_option("PID", asked.pid, "process id")->check(why_no_pid);
     CLI::Option* const interval = add_repetition(
-        command, asked, "count for that many seconds, 0.01 to 3600, again and again");
+        command, asked, "keep showing changes over this many seconds (0.01 to 3600)");
     command.get_option("--count")->needs(interval);
     command
-        .add_option("--filter", asked.parts,
-                    "show only counters with one of these parts in their names")
+        .add_option("--filter", asked.parts, "only show counters whose names contain one of these")
         ->delimiter(',')
         ->allow_extra_args(false)
         ->type_name("PART")
         ->check([](const std::string& part) {
-            return part.empty() ? "give a part of a name" : std::string();
+            return part.empty() ? "expected a part of a name" : std::string();
         });
     command.callback([&asked] {
         asked.command = [&asked] {
@@ -206,7 +209,7 @@ void add_stats(CLI::App& app, request& asked) {
 } // namespace
 
 void add_observing_commands(CLI::App& app, request& asked) {
-    CLI::App& trace = *app.add_subcommand("trace", "Events of processes, as they happen");
+    CLI::App& trace = *app.add_subcommand("trace", "Record and report events of processes");
     trace.require_subcommand(1);
     add_record(trace, asked);
     add_report(trace, asked);

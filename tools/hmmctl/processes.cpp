@@ -144,14 +144,14 @@ const space* space_in(const process_scan& scan, std::uint64_t id) {
 process find_process(pid_t pid, const std::string& proc) {
     const std::string folder = fmt::format("{}/{}", proc, pid);
     std::error_code error;
-    if (!fs::exists(folder, error)) throw failure(fmt::format("there is no process {}", pid));
+    if (!fs::exists(folder, error)) throw failure(fmt::format("process {} does not exist", pid));
     held_spaces held = spaces_held(pid, proc);
     for (held_space& found : held.spaces)
         if (found.mirrored.pid == pid)
             if (auto owner = owner_of(std::move(found), proc)) return std::move(*owner);
     if (is_refusal(held.error))
         throw failure(fmt::format(
-            "no permission to look at process {}: it takes the right to trace it", pid));
+            "no permission to inspect process {}: this needs the right to trace it (ptrace)", pid));
     // another process may hold a file of this space
     for (process& other : scan_processes(proc).processes)
         if (other.pid == pid) return std::move(other);
@@ -161,16 +161,17 @@ process find_process(pid_t pid, const std::string& proc) {
 descriptor open_file(const space_file& wanted, const char* to_do) {
     const descriptor process(static_cast<int>(syscall(SYS_pidfd_open, wanted.holder, 0)));
     if (process.get() < 0 && errno == ESRCH)
-        throw failure(fmt::format("process {} has ended", wanted.holder));
+        throw failure(fmt::format("process {} has exited", wanted.holder));
     descriptor file(process.get() < 0
                         ? -1
                         : static_cast<int>(syscall(SYS_pidfd_getfd, process.get(), wanted.fd, 0)));
     if (file.get() >= 0) return file;
     if (errno == EPERM)
-        throw failure(fmt::format("no permission to {} process {}: it takes the right to trace it",
-                                  to_do, wanted.holder));
-    throw failure(
-        fmt::format("cannot get the file of process {}: {}", wanted.holder, std::strerror(errno)));
+        throw failure(
+            fmt::format("no permission to {} process {}: this needs the right to trace it (ptrace)",
+                        to_do, wanted.holder));
+    throw failure(fmt::format("cannot duplicate the hmmrt descriptor of process {}: {}",
+                              wanted.holder, std::strerror(errno)));
 }
 
 bool has_space(pid_t pid, const std::string& proc) {

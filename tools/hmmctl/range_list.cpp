@@ -62,12 +62,12 @@ void add_devices(std::vector<std::uint32_t>& devices, const std::vector<memory_r
 
 looked_at look_at_memory(pid_t pid) {
     process of = find_process(pid);
-    auto queries = std::make_unique<space_memory>(open_file(of.file, "look at"), pid);
+    auto queries = std::make_unique<space_memory>(open_file(of.file, "inspect"), pid);
     const std::string folder = fmt::format("/proc/{}/", pid);
     auto text = read_file(folder + "smaps");
     // kernels without CONFIG_PROC_PAGE_MONITOR don't have smaps
     if (!text && errno == ENOENT) text = read_file(folder + "maps");
-    if (!text && errno == ENOENT) throw failure(fmt::format("process {} has ended", pid));
+    if (!text && errno == ENOENT) throw failure(fmt::format("process {} has exited", pid));
     if (!text)
         throw failure(
             fmt::format("cannot read the mappings of process {}: {}", pid, std::strerror(errno)));

@@ -26,7 +26,7 @@ std::optional<advised_part> part_at(memory_queries& queries, std::uint64_t start
         if (!found) return std::nullopt;
         const std::uint64_t alike = found->out_alike_bytes;
         if (alike == 0 || alike > bytes || alike % page_bytes != 0)
-            throw failure("the module hmmrt that is loaded cannot tell ranges apart");
+            throw failure("the loaded hmmrt module cannot report the bounds of ranges");
         // the query returns what the whole range has in common, so repeat it for the first part
         if (alike == bytes) return advised_part{start, start + bytes, advice_in(*found)};
         bytes = alike;

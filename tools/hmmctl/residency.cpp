@@ -176,8 +176,9 @@ std::string name_of(page_place where) {
 
 std::string legend_of(const std::vector<region>& regions, std::uint64_t pages_of_cell,
                       bool has_colours) {
-    std::string text = fmt::format("A cell is {} ({} {}).\n", size_text(pages_of_cell * page_bytes),
-                                   pages_of_cell, pages_of_cell == 1 ? "page" : "pages");
+    std::string text =
+        fmt::format("Each cell is {} ({} {}).\n", size_text(pages_of_cell * page_bytes),
+                    pages_of_cell, pages_of_cell == 1 ? "page" : "pages");
     const auto counted = pages_by_place(regions);
     for (page_place where = 0; where < places; where++)
         if (counted[where] != 0)
@@ -226,7 +227,7 @@ std::uint64_t pages_of_cell(const std::vector<region>& regions, const map_style&
 }
 
 std::string draw(const std::vector<region>& regions, const map_style& style) {
-    if (regions.empty()) return "No page is in memory.\n";
+    if (regions.empty()) return "No pages are in memory.\n";
     const std::uint64_t pages = pages_of_cell(regions, style);
     const std::size_t cells = cells_of_row(style);
     std::string text;

@@ -19,16 +19,17 @@ std::uint64_t acquire(const __u64& value) {
 }
 
 const char* what_is_wrong(const hmmrt_event_ring& header, std::size_t bytes) {
-    if (header.version != HMMRT_UAPI_VERSION) return "the module has another version of them";
+    if (header.version != HMMRT_UAPI_VERSION)
+        return "the module has a different version of the interface";
     if (!std::has_single_bit(header.events) || header.events > HMMRT_EVENTS_MAX)
-        return "it has a wrong number of events";
+        return "invalid number of events";
     if (header.event_bytes < smallest_event || header.event_bytes > largest_event ||
         header.event_bytes % alignof(hmmrt_event) != 0)
-        return "its events have a wrong size";
+        return "invalid event size";
     if (header.data_bytes < sizeof(hmmrt_event_ring) ||
         header.data_bytes % alignof(hmmrt_event) != 0 || header.data_bytes > bytes ||
         (bytes - header.data_bytes) / header.event_bytes < header.events)
-        return "its events are outside of it";
+        return "its events are out of bounds";
     return nullptr;
 }
 
@@ -36,10 +37,10 @@ const char* what_is_wrong(const hmmrt_event_ring& header, std::size_t bytes) {
 /// change the original.
 hmmrt_event_ring checked_copy(const void* mapping, std::size_t bytes) {
     hmmrt_event_ring header;
-    if (bytes < sizeof(header)) throw failure("the ring of events is damaged: it is too small");
+    if (bytes < sizeof(header)) throw failure("the event ring is corrupted: it is too small");
     std::memcpy(&header, mapping, sizeof(header));
     if (const char* why = what_is_wrong(header, bytes))
-        throw failure(fmt::format("cannot read the ring of events: {}", why));
+        throw failure(fmt::format("cannot read the event ring: {}", why));
     return header;
 }
 
@@ -67,7 +68,7 @@ ring_reader::ring_reader(void* mapping, std::size_t bytes)
 std::size_t ring_reader::read(std::vector<hmmrt_event>& into) {
     const std::uint64_t there = acquire(header_.head) - tail_;
     if (there > events_)
-        throw failure("the ring of events is damaged: it has more events than it can have");
+        throw failure("the event ring is corrupted: it has more events than slots");
     const std::size_t first = into.size();
     into.reserve(first + there);
     for (std::uint64_t i = 0; i < there; i++)

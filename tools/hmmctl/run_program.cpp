@@ -30,13 +30,13 @@ constexpr int not_started = 127; // as in shells
 /// Returns a memory file with this text, positioned at its start.
 descriptor file_with(const std::string& text) {
     descriptor file(memfd_create("hmmctl input", MFD_CLOEXEC));
-    if (file.get() < 0) fail_to("make a file in memory");
+    if (file.get() < 0) fail_to("create a memory file");
     for (std::size_t done = 0; done < text.size();) {
         const ssize_t wrote = write(file.get(), text.data() + done, text.size() - done);
-        if (wrote < 0) fail_to("write a file in memory");
+        if (wrote < 0) fail_to("write a memory file");
         done += static_cast<std::size_t>(wrote);
     }
-    if (lseek(file.get(), 0, SEEK_SET) != 0) fail_to("read a file in memory");
+    if (lseek(file.get(), 0, SEEK_SET) != 0) fail_to("read a memory file");
     return file;
 }
 
@@ -75,7 +75,7 @@ std::string output_of(const std::vector<std::string>& command, const std::string
                       const std::string& if_failed, const std::string& if_missing) {
     const descriptor in = file_with(input);
     std::array<int, 2> ends;
-    if (pipe2(ends.data(), O_CLOEXEC) != 0) fail_to("make a pipe");
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) fail_to("create a pipe");
     const descriptor from(ends[0]);
     std::optional<descriptor> to(ends[1]);
     const pid_t child = fork();
@@ -87,7 +87,7 @@ std::string output_of(const std::vector<std::string>& command, const std::string
     while (waitpid(child, &status, 0) < 0)
         if (errno != EINTR) fail_to("wait");
     if (WIFSIGNALED(status))
-        throw failure(fmt::format("signal {} ended {}", WTERMSIG(status), command[0]));
+        throw failure(fmt::format("signal {} killed {}", WTERMSIG(status), command[0]));
     if (WEXITSTATUS(status) == not_started) throw failure(if_missing);
     if (WEXITSTATUS(status) != 0) throw failure(if_failed);
     return text;

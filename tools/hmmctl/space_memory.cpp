@@ -27,12 +27,12 @@ bool is_answered(int file, unsigned long request, Query& query, pid_t pid) {
     case EFAULT:
         return false;
     case ESRCH:
-        throw failure(fmt::format("process {} has ended", pid));
+        throw failure(fmt::format("process {} has exited", pid));
     case EPERM:
-        throw failure("the module hmmrt that is loaded answers only the process itself");
+        throw failure("the loaded hmmrt module does not answer queries about other processes");
     default:
-        throw failure(fmt::format("cannot ask about the memory of process {}: {}", pid,
-                                  std::strerror(errno)));
+        throw failure(
+            fmt::format("cannot query the memory of process {}: {}", pid, std::strerror(errno)));
     }
 }
 

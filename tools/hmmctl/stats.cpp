@@ -133,7 +133,8 @@ std::string title_of(const stats& of, pid_t pid, std::optional<double> seconds) 
     std::string title =
         pid != 0 ? fmt::format("Process {}", pid)
                  : fmt::format("{} {}", of.processes, of.processes == 1 ? "process" : "processes");
-    if (of.unreadable != 0) title += fmt::format(", and {} without permission", of.unreadable);
+    if (of.unreadable != 0)
+        title += fmt::format(", and {} without permission to inspect them", of.unreadable);
     if (seconds) title += fmt::format(", in {:.2f} seconds", *seconds);
     return title + '\n';
 }
@@ -175,7 +176,7 @@ void select_counters(stats& of, const std::vector<std::string>& parts) {
         if (device.own) std::erase_if(*device.own, is_left_out);
     }
     for (std::size_t i = 0; i < parts.size(); i++)
-        if (!found[i]) throw failure(fmt::format("no counter has {} in its name", parts[i]));
+        if (!found[i]) throw failure(fmt::format("no counter name contains {}", parts[i]));
 }
 
 json to_json(const stats& of, pid_t pid, std::optional<double> seconds) {
@@ -201,7 +202,7 @@ std::string text_of(const stats& of, pid_t pid, std::optional<double> seconds) {
     const bool leaves_out_zeros = seconds.has_value();
     std::string text =
         title_of(of, pid, seconds) + table_of(of.of_processes, of_processes, leaves_out_zeros);
-    if (!own.empty()) text += "\nThe devices themselves\n" + table_of({}, own, leaves_out_zeros);
+    if (!own.empty()) text += "\nDevice counters\n" + table_of({}, own, leaves_out_zeros);
     return text;
 }
 

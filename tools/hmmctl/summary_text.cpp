@@ -181,13 +181,13 @@ std::string sections_text(const summary_of& what) {
         rows.add({std::to_string(of.count), time_text(of.nanoseconds),
                   std::to_string(of.device_faults), std::to_string(what.process_of(key.space).pid),
                   printable(key.text)});
-    return "\nSections of the program with the most time\n" + indented(rows.text());
+    return "\nProgram sections with the most time\n" + indented(rows.text());
 }
 
 std::string dropped_text(const event_drops& dropped) {
     if (sum_of(dropped) == 0) return "";
     std::string text =
-        fmt::format("\n{} events are missing, because the ring was full:", sum_of(dropped));
+        fmt::format("\n{} events were lost because the ring was full:", sum_of(dropped));
     for (std::size_t type = 0; type < dropped.size(); type++)
         if (dropped[type] != 0) text += fmt::format(" {} {}", dropped[type], type_name(type));
     return text + '\n';

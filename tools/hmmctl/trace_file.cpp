@@ -60,7 +60,7 @@ trace_header header_from(const json& line) {
     trace_header header;
     header.page_size = line.at("page_size").get<std::uint32_t>();
     if (!std::has_single_bit(header.page_size) || header.page_size > largest_page)
-        throw failure("it has a wrong page size");
+        throw failure("invalid page size");
     header.start = line.at("start").get<std::uint64_t>();
     header.start_realtime = line.at("start_realtime").get<std::uint64_t>();
     header.command = line.at("command").get<std::vector<std::string>>();
@@ -87,7 +87,7 @@ trace_end end_from(const json& part) {
     trace_end end;
     end.end = part.at("end").get<std::uint64_t>();
     const auto dropped = part.at("dropped").get<std::vector<std::uint64_t>>();
-    if (dropped.size() != end.dropped.size()) throw failure("its end is damaged");
+    if (dropped.size() != end.dropped.size()) throw failure("its end is corrupted");
     std::copy(dropped.begin(), dropped.end(), end.dropped.begin());
     end.dropped_allocations = part.value("dropped_allocations", std::uint64_t{0});
     return end;
@@ -99,12 +99,12 @@ trace_header take_header(std::string_view& bytes, std::size_t& event_bytes) {
     const json line =
         end == std::string_view::npos ? json() : json::parse(bytes.substr(0, end), nullptr, false);
     if (!line.is_object() || line.value("format", json()) != format_name)
-        throw failure("it is no trace of hmmctl");
+        throw failure("not a trace of hmmctl");
     if (line.at("version") != format_version)
-        throw failure("another version of hmmctl has written it");
+        throw failure("written by a different version of hmmctl");
     event_bytes = line.at("event_bytes").get<std::size_t>();
     if (event_bytes < smallest_event || event_bytes > largest_event)
-        throw failure("its events have a wrong size");
+        throw failure("invalid event size");
     bytes.remove_prefix(end + 1);
     return header_from(line);
 }
@@ -112,25 +112,25 @@ trace_header take_header(std::string_view& bytes, std::size_t& event_bytes) {
 /// Removes the next part and returns its kind, without trailing NULs, and its contents.
 std::pair<std::string_view, std::string_view> take_part(std::string_view& bytes) {
     part_head head;
-    if (bytes.size() < sizeof(head)) throw failure("it is cut off");
+    if (bytes.size() < sizeof(head)) throw failure("the file is truncated");
     std::memcpy(&head, bytes.data(), sizeof(head));
     const std::string_view kind(bytes.data(), strnlen(head.kind, sizeof(head.kind)));
     bytes.remove_prefix(sizeof(head));
-    if (head.bytes > bytes.size()) throw failure("it is cut off");
+    if (head.bytes > bytes.size()) throw failure("the file is truncated");
     const std::string_view contents = bytes.substr(0, head.bytes);
     bytes.remove_prefix(head.bytes);
     return {kind, contents};
 }
 
 void add_events(trace& to, std::string_view contents, std::size_t event_bytes) {
-    if (contents.size() % event_bytes != 0) throw failure("it has a part of an event");
+    if (contents.size() % event_bytes != 0) throw failure("it contains an incomplete event");
     for (; !contents.empty(); contents.remove_prefix(event_bytes))
         to.events.push_back(event_from(contents.data(), event_bytes));
 }
 
 void add_allocations(trace& to, std::string_view contents) {
     if (contents.size() % sizeof(allocation_record) != 0)
-        throw failure("it has a part of an allocation");
+        throw failure("it contains an incomplete allocation");
     if (contents.empty()) return;
     const std::size_t before = to.allocations.size();
     to.allocations.resize(before + contents.size() / sizeof(allocation_record));
@@ -222,7 +222,7 @@ trace parse_trace(std::string_view bytes) {
     try {
         return parse_parts(bytes);
     } catch (const json::exception&) {
-        throw failure("it is damaged");
+        throw failure("the file is corrupted");
     }
 }
 

@@ -126,8 +126,8 @@ function drawSummary() {
   }
   const start = data.start_realtime_ms ? `${new Date(data.start_realtime_ms).toISOString()}. ` : '';
   document.getElementById('facts').append(
-    `${start}${profile.events} events${profile.dropped_events ? `, ${profile.dropped_events} more are missing, ` +
-      'because the ring was full: all numbers are too low' : ''}.`);
+    `${start}${profile.events} events${profile.dropped_events ? `, ${profile.dropped_events} more were lost ` +
+      'because the ring was full, so all numbers are too low' : ''}.`);
 }
 
 // --- suggestions
@@ -332,7 +332,7 @@ function drawHeat() {
     detail);
   groups.forEach((group, i) => content.append(
     element('h3', {}, groupTitle(group)), element('div', { className: 'scroll' }, canvases[i])));
-  if (leftOut) content.append(note(`${leftOut} blocks with less activity are left out.`));
+  if (leftOut) content.append(note(`${leftOut} blocks with less activity are not shown.`));
   show('activity');
 }
 
@@ -368,7 +368,7 @@ function drawCode() {
 function drawAllocations() {
   const { allocations } = data.profile;
   if (allocations.length === 0) {
-    contentOf('allocations').append(note('None were recorded: --allocations asks for them.'));
+    contentOf('allocations').append(note('None were recorded. Record them with --allocations.'));
     return;
   }
   const all = allFaults();
