@@ -17,7 +17,7 @@ describe_abi() {
 # Succeeds if there is a built library.
 has_abi_library() {
 	[[ -e $(abi_library) ]] && return
-	echo "no library in '$USER_BUILD'; run tools/vm build, or say --user-build DIR"
+	echo "no library in '$USER_BUILD'; run tools/vm build or give --user-build DIR"
 	return 1
 }
 
@@ -27,11 +27,11 @@ check_abi() {
 	local now=$LINT_BUILD/libhmmrt.abi difference
 	describe_abi >"$now"
 	if ! grep -q "<function-decl name='hmm" "$now"; then
-		echo "$(abi_library): it was built without debug information"
+		echo "$(abi_library): built without debug information"
 		return 1
 	fi
 	difference=$(abidiff --harmless --no-corpus-path "$ABI_BASELINE" "$now") && return
-	echo "$ABI_BASELINE: the library differs; if it should, tools/lint --renew-abi"
+	echo "$ABI_BASELINE: the library's ABI differs; if that is intended, run tools/lint --renew-abi"
 	printf '%s\n' "$difference" | sed 's/^/ /'
 }
 

@@ -19,7 +19,7 @@ check_subject() {
 	fi
 	verb=${BASH_REMATCH[1]}
 	[[ $verb =~ ^($NO_VERBS)$ || ($verb =~ (ed|ing)$ && ! $verb =~ ^($VERBS)$) ]] &&
-		echo "commit $1: '$verb' is no imperative: $2"
+		echo "commit $1: '$verb' is not an imperative: $2"
 }
 
 # says_why BODY: succeeds if the body has a line that is neither empty nor a trailer.

@@ -13,7 +13,7 @@ has_format_version() {
 	local version
 	version=$(clang-format --version | sed -E 's/.*version ([0-9]+).*/\1/')
 	((version == FORMAT_VERSION)) && return
-	echo "warning: clang-format $version has left out all files, which clang-format $FORMAT_VERSION formats"
+	echo "warning: no files were checked, because clang-format is version $version, not $FORMAT_VERSION"
 	return 1
 }
 
@@ -23,7 +23,7 @@ check_format() {
 	((${#CPP_FILES[@]})) || return 0
 	clang-format --dry-run -Werror -- "${CPP_FILES[@]}" 2>&1 | grep -i error |
 		sed -E 's/^([^:]+):[0-9:]+ error: .*/\1/' | sort | uniq -c |
-		while read -r places text; do echo "$text: not formatted in $places places; tools/lint --fix"; done
+		while read -r places text; do echo "$text: not formatted in $places places; run tools/lint --fix"; done
 	return 0
 }
 
@@ -47,7 +47,7 @@ braces_without_header() {
 	local file
 	grep -lE 'for \([^;]* : \{' -- "$@" | while read -r file; do
 		grep -qF '#include <initializer_list>' "$file" ||
-			echo "$file: iterates over braces and does not include <initializer_list>"
+			echo "$file: iterates over a braced list without including <initializer_list>"
 	done
 }
 
@@ -142,7 +142,7 @@ check_clang_tidy() {
 	local file left_out=0 list=$LINT_BUILD/tidy-files groups=$LINT_BUILD/tidy-groups
 	local database=$LINT_BUILD/compile_commands.json
 	if [[ ! -e $USER_BUILD/compile_commands.json ]]; then
-		echo "no build in '$USER_BUILD'; run tools/vm build, or say --user-build DIR"
+		echo "no build in '$USER_BUILD'; run tools/vm build or give --user-build DIR"
 		return 1
 	fi
 	tidy_database "$database" || return
@@ -156,13 +156,13 @@ check_clang_tidy() {
 			echo "$file:1: is not part of the build"
 		fi
 	done 3>"$list"
-	((left_out == 0)) || echo "warning: clang-tidy has left out $left_out files of tools/; tools/lint clang-tidy reads them"
+	((left_out == 0)) || echo "warning: clang-tidy skipped $left_out files of tools/; run tools/lint clang-tidy to check them"
 	if [[ $QUICK == no ]]; then
 		tidy_files "$LINT_BUILD" <"$list"
 	elif tidy_groups "$list" "$database" "$groups" >"$groups.list"; then
 		tidy_files "$groups" --checks=-bugprone-suspicious-include --extra-arg=-Wno-shadow <"$groups.list"
 	else
-		echo "not all files of $list are in a group"
+		echo "some files of $list are not in any group"
 	fi
 	return 0
 }

@@ -93,7 +93,7 @@ check_reference() {
 	public_functions >"$functions"
 	# shellcheck disable=SC2016 # the pattern's backquotes aren't a command
 	sed -nE 's/^\| ([^|]*).*/\1/p' "$reference" | grep -oP '`\K(hm|gmem)(?!mError)\w+(?=`)' | sort -u | comm -3 "$functions" - |
-		sed -E "s|^\t(.*)|$reference:1: \1 has an entry, and no header has such a function|; t; s|.*|$reference:1: & has no entry|"
+		sed -E "s|^\t(.*)|$reference:1: \1 has an entry, but no header declares it|; t; s|.*|$reference:1: & has no entry|"
 	sed -nE 's/^\t((hm|gmem)\w+);/\1/p' "$exports" | sort | comm -23 "$functions" - |
 		sed "s|.*|$exports:1: & is not exported|"
 }

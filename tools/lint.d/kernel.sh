@@ -13,14 +13,14 @@ vm_kernel() (
 need_kernel_source() {
 	[[ $KERNEL_SOURCE ]] || KERNEL_SOURCE=$(vm_kernel KERNEL_SOURCE)
 	[[ -x $KERNEL_SOURCE/scripts/checkpatch.pl ]] && return
-	echo "no kernel source in '$KERNEL_SOURCE'; run tools/vm kernel, or say --kernel-source DIR"
+	echo "no kernel source in '$KERNEL_SOURCE'; run tools/vm kernel or give --kernel-source DIR"
 	return 1
 }
 
 need_kernel_build() {
 	[[ $KERNEL_BUILD ]] || KERNEL_BUILD=$(vm_kernel KERNEL_BUILD)
 	[[ -e $KERNEL_BUILD/Module.symvers ]] && return
-	echo "no built kernel in '$KERNEL_BUILD'; run tools/vm kernel, or say --kernel-build DIR"
+	echo "no built kernel in '$KERNEL_BUILD'; run tools/vm kernel or give --kernel-build DIR"
 	return 1
 }
 
@@ -51,7 +51,7 @@ drop_ignored() {
 				}
 			if (!known) print
 		}
-		END { for (entry in unused) if (unused[entry]) print "tools/lint.d/checkpatch-ignored: not needed any more: " entry }'
+		END { for (entry in unused) if (unused[entry]) print "tools/lint.d/checkpatch-ignored: no longer needed: " entry }'
 }
 
 check_checkpatch() {
@@ -94,7 +94,7 @@ check_sparse() {
 		[[ -e $folder/Kbuild ]] || continue
 		find "$folder" -name '*.o' -delete
 		make -C "$KERNEL_BUILD" M="$folder" HMMRT_TEST_MODULES=y W=1 C=1 CHECK=sparse -j"$(nproc)" modules >>"$log" 2>&1 ||
-			echo "the modules do not build; see $log"
+			echo "the modules failed to build; see $log"
 	done
 	grep -E '(warning|error):|^WARNING:|^ERROR:' "$log" | sed "s|$copy/||g"
 	return 0

@@ -42,7 +42,7 @@ function use(name,    file) {
 	if (file == FILENAME) return
 	if (!((FILENAME, file) in uses)) uses[FILENAME, file] = 1
 	if (layer_of(FILENAME) < layer_of(file) && !told[FILENAME, name]++)
-		printf "%s:%d: uses %s of %s, which is in a layer above\n", FILENAME, FNR, name, file
+		printf "%s:%d: uses %s of %s, which is in a higher layer\n", FILENAME, FNR, name, file
 }
 
 BEGIN {
@@ -87,6 +87,6 @@ END {
 				seen[files[j]] = 1
 				size++
 			}
-		if (size > circle) printf "%s:1: is in a circle of %d files, more than %d\n", files[i], size, circle
+		if (size > circle) printf "%s:1: is in a dependency cycle of %d files, more than %d\n", files[i], size, circle
 	}
 }

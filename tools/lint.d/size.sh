@@ -30,9 +30,9 @@ check_sample_size() {
 	[[ -e $file ]] || return 0
 	lines=$(awk '/^\/\* --- the driver /{ first = NR } /^\/\* --- its node/{ print NR - first; exit }' "$file")
 	if ((${lines:-0} <= 0)); then
-		echo "$file:1: it has no part that is the driver"
+		echo "$file:1: the headings around the driver's part are missing"
 	elif ((lines >= 100)); then
-		echo "$file:1: the driver's part has $lines lines, not less than 100"
+		echo "$file:1: the driver's part has $lines lines, more than 99"
 	fi
 }
 

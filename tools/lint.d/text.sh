@@ -43,7 +43,7 @@ check_spdx() {
 		found=${found% -->}
 		find_licence "$file"
 		[[ $found == "$LICENCE" ]] ||
-			echo "$file:1: licence is '${found:-not said}', by its folder it is '$LICENCE'"
+			echo "$file:1: licence is '${found:-missing}', expected '$LICENCE' in this folder"
 	done
 }
 
@@ -55,9 +55,9 @@ check_project() {
 		[[ $file == LICENSE || $file == LICENSES/* ]] || files+=("$file")
 	done
 	# The guest's initramfs mounts the next root at /root; "user" is a placeholder.
-	grep -nHE "$MACHINE_PATHS" -- "${files[@]}" | grep -vE '^tools/vm.d/initramfs-init:|/home/user/' | sed 's/^/a path of some machine: /'
-	grep -nHE "$NOTES" -- "${files[@]}" | sed 's/^/a note to oneself: /'
-	grep -nHE "$HOSTS" -- "${files[@]}" | grep -vE "^[^:]*\.md:|$NO_HOSTS" | sed 's/^/the name of a host: /'
+	grep -nHE "$MACHINE_PATHS" -- "${files[@]}" | grep -vE '^tools/vm.d/initramfs-init:|/home/user/' | sed 's/^/machine path: /'
+	grep -nHE "$NOTES" -- "${files[@]}" | sed 's/^/leftover note: /'
+	grep -nHE "$HOSTS" -- "${files[@]}" | grep -vE "^[^:]*\.md:|$NO_HOSTS" | sed 's/^/host name: /'
 	return 0
 }
 

@@ -275,7 +275,7 @@ test_lint_itself() {
 	((rc == 0)) || tail -n 60 "$log"
 	read -r passed failed < <(sed -n 's/^self-test: \([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$log") || true
 	((passed + failed > 0)) || rc=1
-	mapfile -t failures < <(grep -E '^self-test: .*(exited with|did not end)' "$log")
+	mapfile -t failures < <(grep -E '^self-test: .*(exited with|did not finish)' "$log")
 	tally_run "lint's self-test" "$rc" "$passed" "$failed" 0 "${failures[@]#self-test: }"
 }
 
