@@ -40,6 +40,6 @@ function(hmmrt_random_cuda_test level first count)
   add_custom_command(OUTPUT ${source}
     COMMAND random_kernels ${first} ${count} >${source}
     DEPENDS random_kernels
-    COMMENT "random kernels of ${count} seeds from ${first}")
+    COMMENT "Generating ${count} random kernels from seed ${first}")
   hmmrt_cuda_test(random ${level} SOURCE ${source} LANES FAST_KERNEL)
 endfunction()

@@ -43,10 +43,10 @@ function(hmmrt_find name)
     if(arg_LIBRARY)
       string(APPEND files " and ${HMMRT_${name}_LIBRARY}")
     endif()
-    set(lacks "no program can be built with ${files}")
+    set(lacks "cannot build a program with ${files}")
   endif()
   set(${name}_FOUND OFF PARENT_SCOPE)
-  message(STATUS "${name}: ${lacks} (${arg_PACKAGE}); without: ${arg_WITHOUT}")
+  message(STATUS "${name}: ${lacks} (${arg_PACKAGE}); not built: ${arg_WITHOUT}")
 endfunction()
 
 # hmmrt_can_build(RESULT TARGET SOURCE): what can be built stays so while the target has the same files.
