@@ -20,6 +20,7 @@
 #include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "move_evict.h"

@@ -6,7 +6,8 @@
  *
  * kmod/move_in.c describes the order of the steps, and
  * kmod/move_cpu_fault.c has the CPU faults. For pages without a block, and for
- * pages of processes that have no space, see kmod/move_evict.c.
+ * pages of processes that have no space, see
+ * kmod/move_evict_chunk.c.
  */
 #include <linux/hmm.h>
 #include <linux/migrate.h>

@@ -16,8 +16,9 @@
  * Moves      A 64 KiB part that has reached its threshold migrates like a
  *            prefetch, if policy lets a fault move it. In a memory object, the
  *            extent that it is in moves. Its count restarts at 0 whether or
- *            not it moves. If another call holds the block or the mmap_lock,
- *            the next sample tries again.
+ *            not it moves. If another call holds the mmap_lock, the next sample
+ *            tries again; the work waits for a block or an extent that is just
+ *            being moved.
  * Ending     The work uses the binding without a reference. hmmrt_unbind()
  *            waits for it once nothing can start it any more. So the work does
  *            not wait for the mmap_lock: it tries again later.

@@ -273,6 +273,10 @@ static int extent_to_device(struct hmmrt_request *req,
 		window_outcome(req, HMMRT_OUTCOME_THERE);
 		return 0;
 	}
+	/* No one has used it: the part that is hot is in another extent. */
+	if (req->args.cause == HMMRT_CAUSE_ACCESS_COUNTER && !extent->dev &&
+	    !extent->pages)
+		return 0;
 	/* Drivers only; no process sees an outcome of it. */
 	if (extent->dev && req->args.no_peers)
 		return 0;

@@ -496,7 +496,12 @@ static bool window_is_outdated(const struct hmmrt_request *req,
 	unsigned int base = hmmrt_request_index_in_block(req, 0);
 	unsigned int end = base + hmmrt_request_pages(req);
 
-	return !req->write && find_next_bit(map->writable, end, base) < end;
+	bool outdated = !req->write &&
+			find_next_bit(map->writable, end, base) < end;
+
+	/* Another mapping that lost its permission was invalidated. */
+	VM_WARN_ON_ONCE(outdated && !hmmrt_vma_object(req->vma));
+	return outdated;
 }
 
 /* Record an entry in the map. Returns true if there was none before. */
@@ -521,11 +526,13 @@ static bool map_record(struct hmmrt_block_map *map, unsigned int index,
  *
  * Context: mmap_lock held; for a memory object, also the lock of the extent.
  * Takes block->lock.
- * Return: 0; -EAGAIN: something in the block was invalidated since req->seq.
+ * Return: 0; -EAGAIN: something in the block was invalidated since req->seq, or
+ * the device is about to lose entries of the window.
  */
 int hmmrt_window_commit(struct hmmrt_request *req,
 			void (*fill)(struct hmmrt_request *req))
 {
+	struct hmmrt_object *object = hmmrt_vma_object(req->vma);
 	struct hmmrt_binding *binding = req->binding;
 	struct hmmrt_block *block = req->block;
 	struct hmmrt_block_map *map = block->maps[binding->dev->id];
@@ -563,7 +570,8 @@ int hmmrt_window_commit(struct hmmrt_request *req,
 	mutex_unlock(&block->lock);
 
 	hmmrt_count_mapped(req, mapped, remote);
-	if (remote)
+	/* A pinned object never moves. */
+	if (remote && (!object || hmmrt_object_is_migratable(object)))
 		hmmrt_counting_start(binding);
 	return 0;
 }

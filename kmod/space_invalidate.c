@@ -478,10 +478,12 @@ static void span_zapped(struct hmmrt_span *span,
 	unsigned int i, id;
 
 	for (i = 0; i < HMMRT_SPAN_BLOCKS; i++) {
-		struct hmmrt_block *block = span->blocks[i];
+		struct hmmrt_block *block;
 
 		if (!zapping->ids[i])
 			continue;
+		/* It stays while one of its maps is zapping. */
+		block = span->blocks[i];
 		mutex_lock(&block->lock);
 		for_each_set_bit(id, &zapping->ids[i], HMMRT_MAX_DEVICES) {
 			VM_WARN_ON_ONCE(!block->maps[id]->zapping);
