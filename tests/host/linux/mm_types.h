@@ -11,5 +11,8 @@
 struct mm_struct;
 struct page;
 struct vm_area_struct;
+struct vm_fault;
+
+typedef unsigned int vm_fault_t;
 
 #endif
