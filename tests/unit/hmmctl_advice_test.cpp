@@ -173,7 +173,7 @@ TEST(HmmctlAdvice, OffersOnlyDuplicatesOfReadMemoryThatHasAPreferredLocation) {
     const advice found = only(advice_about(all));
     EXPECT_EQ(found.kind, advice_kind::read_by_several);
     EXPECT_EQ(found.other, std::nullopt);
-    EXPECT_NE(sentence_of(found).find("let each device have a duplicate: that saves"),
+    EXPECT_NE(sentence_of(found).find("let each device keep a duplicate: that saves"),
               std::string::npos)
         << sentence_of(found);
 }

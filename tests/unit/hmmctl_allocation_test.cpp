@@ -293,7 +293,7 @@ TEST(HmmctlAllocationFile, GoesAway) {
 TEST(HmmctlAllocationFile, NeedsTheLibraryOfHmmctl) {
     const allocation_file file(least, 4);
     const std::string why = failure_of([&] { file.environment(); });
-    EXPECT_TRUE(why.starts_with("there is no libhmmrt-allocations.so in ")) << why;
+    EXPECT_NE(why.find("libhmmrt-allocations.so"), std::string::npos) << why;
 }
 
 TEST(HmmctlChild, GetsFurtherVariables) {

@@ -43,7 +43,7 @@ std::vector<std::string> rows_in(const std::string& map) {
 }
 
 std::string legend_of(const std::string& map) {
-    return map.substr(map.find("A cell"));
+    return map.substr(map.find("Each cell"));
 }
 
 // --- the scan
