@@ -169,7 +169,7 @@ TEST(Process, ThatDoesNotUseADeviceIsAFailure) {
     EXPECT_EQ(found.status, 1);
     EXPECT_EQ(found.err, "hmmctl: process " + std::to_string(getpid()) + " does not use hmmrt\n");
     EXPECT_EQ(run_hmmctl({"process", "show", "2147483647"}).err,
-              "hmmctl: there is no process 2147483647\n");
+              "hmmctl: process 2147483647 does not exist\n");
 }
 
 /// Lists the devices when nothing uses them. Memory is freed shortly after its process has exited.
