@@ -461,8 +461,10 @@ static int share_run(struct hmmrt_request *req, const struct run *run,
 
 	lockdep_assert_held(&req->block->migrate);
 	/* Duplicates of the rest are gone too and must be made again. */
-	if (hmmrt_duplicates_let_split(req, run->first, run->count))
+	if (hmmrt_duplicates_let_split(req, run->first, run->count)) {
+		memset(from, 0, run->count * sizeof(*from));
 		return -EAGAIN;
+	}
 	/*
 	 * A huge page stays huge if the kernel supports that and all of it is
 	 * duplicated.
