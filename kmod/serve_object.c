@@ -178,6 +178,7 @@ static int extent_map(struct hmmrt_request *req,
 {
 	int rc;
 
+	lockdep_assert_held(&extent->lock);
 	req->seq = hmmrt_block_read_begin(req->block, NULL);
 	rc = window_check_access(req, addr, access);
 	if (rc)

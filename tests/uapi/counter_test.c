@@ -88,10 +88,11 @@ static void use_until_there(FIXTURE_DATA(counter) *self,
 
 /*
  * Replaces the buffer by two blocks of a memory object, from @page of the object
- * on, and sets the policy.
+ * on, fills its first @used pages, and sets the policy.
  */
 static void count_object(FIXTURE_DATA(counter) *self,
-			 struct __test_metadata *_metadata, size_t page)
+			 struct __test_metadata *_metadata, size_t page,
+			 size_t used)
 {
 	int object = cmd_object_create(self->space, 3 * BLOCK_BYTES, HOST,
 				       HMMRT_OBJECT_MIGRATABLE);
@@ -105,7 +106,7 @@ static void count_object(FIXTURE_DATA(counter) *self,
 				    self->id, OBJECT_WRITE));
 	ASSERT_EQ(0, set(self, HMMRT_KNOB_MIGRATION_POLICY,
 			 HMMRT_MIGRATE_ON_COUNT));
-	pages_fill(self->buf, 2 * BLOCK_BYTES, 1);
+	pages_fill(self->buf, used * PAGE_BYTES, 1);
 }
 
 /* The worker counts the pages only after they have moved. */
@@ -232,7 +233,7 @@ TEST_F_TIMEOUT(counter, hot_block_of_a_memory_object_moves, 500)
 	const unsigned int stays = BLOCK_PAGES / GRANULE_PAGES + 3;
 	struct hmmrt_stats stats;
 
-	count_object(self, _metadata, 0);
+	count_object(self, _metadata, 0, 2 * BLOCK_PAGES);
 	ASSERT_EQ(0, cmd_advise(self->space, self->buf + BLOCK_BYTES,
 				BLOCK_BYTES, HMMRT_ADVICE_SET_NO_MIGRATE, 0,
 				0));
@@ -255,11 +256,32 @@ TEST_F_TIMEOUT(counter, granule_in_two_blocks_of_an_object_moves_both, 500)
 {
 	const unsigned int last = BLOCK_PAGES / GRANULE_PAGES - 1;
 
-	count_object(self, _metadata, 7);
+	count_object(self, _metadata, 7, 2 * BLOCK_PAGES);
 	touch_all(self, _metadata);
 	use_until_there(self, _metadata, last, last);
 	EXPECT_EQ(2 * BLOCK_PAGES - 7,
 		  pages_at(self->space, self->buf, 2 * BLOCK_BYTES, self->id));
+	object_unmap_all();
+}
+
+/* No one has used the second block of the object that the granule is in. */
+TEST_F_TIMEOUT(counter, unused_block_of_a_hot_granule_stays_unused, 500)
+{
+	const struct timespec pause = { .tv_nsec = 5000000 };
+	const size_t used = BLOCK_PAGES - 7;
+	time_t began = time(NULL);
+
+	count_object(self, _metadata, 7, used);
+	while (pages_at(self->space, self->buf, used * PAGE_BYTES,
+			self->id) != (long)used) {
+		ASSERT_LT(time(NULL) - began, LIMIT_S);
+		ASSERT_VALUE(used, agent_read(self->agent,
+					      self->buf + (used - 1) * PAGE_BYTES));
+		nanosleep(&pause, NULL);
+	}
+	EXPECT_EQ(BLOCK_PAGES, wait_for_moves(self).out_counted_moves);
+	EXPECT_EQ(used, pages_at(self->space, self->buf, 2 * BLOCK_BYTES,
+				 self->id));
 	object_unmap_all();
 }
 
