@@ -30,8 +30,8 @@
  *            (duplicate_of). So are the chunks of memory objects, see
  *            mem_object.c. A page is charged to an account, which lives as
  *            long as the page is charged to it: see mem_account.c.
- * Locking    vram->lock is a spinlock and innermost, because
- *            hmmrt_vram_folio_free() runs under a page table lock.
+ * Locking    vram->lock is a spinlock, because hmmrt_vram_folio_free() runs
+ *            under a page table lock.
  *            vram->grow serialises making regions. A region is made with no
  *            other lock held: the core takes hotplug locks for it, and other
  *            code takes an mmap_lock under those. So populate and grow cannot

@@ -275,7 +275,7 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 	}
 	if (!args->cpages)
 		goto out_free;
-	hmmrt_move_out(args, &to, &out);
+	hmmrt_migrate_out(args, &to, &out);
 	*moved += out.moved;
 	hmmrt_moved_out(space ? &space->events : NULL, &episode, args, &out);
 	cpu_fault_moved(vmf, args, space, &out, rules, began);

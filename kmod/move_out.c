@@ -4,10 +4,9 @@
  * CPU fault migrates device memory that the CPU cannot reach, and leaves
  * coherent memory alone. An explicit request migrates both.
  *
- * kmod/move_in.c describes the order of the steps, and
- * kmod/move_cpu_fault.c has the CPU faults. For pages without a block, and for
- * pages of processes that have no space, see
- * kmod/move_evict_chunk.c.
+ * kmod/move_in.c describes the order of the steps, and kmod/move_cpu_fault.c
+ * has the CPU faults. For pages without a block, and for pages of processes that
+ * have no space, see kmod/move_evict_chunk.c.
  */
 #include <linux/hmm.h>
 #include <linux/migrate.h>
@@ -277,8 +276,8 @@ static void run_goes_on(const struct migrate_vma *args,
 		block->cpu_run = *out->run;
 }
 
-void hmmrt_move_out(struct migrate_vma *args, struct hmmrt_host_pages *to,
-		    struct hmmrt_move_out *out)
+void hmmrt_migrate_out(struct migrate_vma *args, struct hmmrt_host_pages *to,
+		       struct hmmrt_move_out *out)
 {
 	u64 word = hmmrt_history_word(out->cause, HMMRT_LOCATION_HOST);
 	unsigned long i;
@@ -330,7 +329,7 @@ static int migrate_window_out(struct migrate_vma *args,
 	hmmrt_episode_phase(HMMRT_PHASE_UNMAP);
 	rc = migrate_vma_setup(args);
 	if (!rc && args->cpages)
-		hmmrt_move_out(args, to, out);
+		hmmrt_migrate_out(args, to, out);
 	hmmrt_block_migrate_unlock(block);
 	hmmrt_episode_phase(HMMRT_PHASE_DECIDE);
 	return rc;

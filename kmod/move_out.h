@@ -44,8 +44,8 @@ bool hmmrt_host_alloc_huge(struct hmmrt_space *space,
 			   struct vm_area_struct *vma, unsigned long start,
 			   struct hmmrt_host_pages *to);
 void hmmrt_host_free(struct hmmrt_host_pages *to);
-void hmmrt_move_out(struct migrate_vma *args, struct hmmrt_host_pages *to,
-		    struct hmmrt_move_out *out);
+void hmmrt_migrate_out(struct migrate_vma *args, struct hmmrt_host_pages *to,
+		       struct hmmrt_move_out *out);
 void hmmrt_moved_out(const struct hmmrt_event_source *source,
 		     struct hmmrt_episode *episode,
 		     const struct migrate_vma *args,
