@@ -475,8 +475,7 @@ static bool read_often(const char *buf, uint64_t first)
  * `host_buf` is advised not to migrate: the device maps it in system memory,
  * and only balancing moves it. `moving_buf` moves to the device and back. CPU
  * and device write in turn. The CPU thread stays on the node that has less of
- * `host_buf` until balancing has moved most of it there, however long that takes
- * on a slow machine.
+ * `host_buf` until balancing has moved most of it there.
  */
 TEST_F(balancing, automatic_balancing_loses_no_write)
 {
