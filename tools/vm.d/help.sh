@@ -103,7 +103,7 @@ help_test() {
 		  plain     tests in a guest with the plain kernel
 		  debug     tests in a guest with the debug kernel
 		  canary    provoked failures, warnings, leaks and hangs, each of which must make a run fail
-		  newcomer  tools/vm itself, used like a new user would
+		  newcomer  tools/vm itself, used as a new user would
 		  package   the Debian packages; as root, and only if named or with --long
 		--debug runs only the tests on the debug kernel. --kernel all runs the guest tests with each kernel;
 		--kernel stock runs those that need no debug kernel, and tests the packages in its guest.
@@ -118,7 +118,7 @@ help_test() {
 		  --guests N           number of concurrent guests (default 2)
 		  --long               do not shorten tests on the slower debug kernel; also run all programs on the cpu device
 		                       with TSan and valgrind, 2000 random CUDA kernels, and the package tests (as root)
-		  --fresh              run `tools/vm demo` and `tools/vm test` like on newly installed machines: in Debian 13 and
+		  --fresh              run `tools/vm demo` and `tools/vm test` as on newly installed machines: in Debian 13 and
 		                       12 systems that are minimal (-minimal), have compilers (-clang), or have half of the
 		                       optional packages (-half), each with a clone of the last commit in a folder that other
 		                       users cannot enter. NAME can be a system like 12 or 12-clang, or demo or test to run
