@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Every function of the interface that doesn't need the result of another call, with the kinds of
-// arguments that it takes.
+// Every function of the interface: those that don't need the result of another call with the kinds
+// of arguments that they take, and calls for memory objects, each once.
 #pragma once
 
 #include "virtual_memory_fixture.hpp"
 
 #include "hmm/gmem.h"
+#include "interface.hpp"
+#include "sys/syscalls.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 /// Arguments of a call. By default all are valid.
 struct subject {
@@ -38,27 +41,103 @@ struct call {
     hmmError_t (*run)(const subject&);
 };
 
+/// A place for a result that nobody reads.
+template <class Result>
+Result* out() {
+    static Result result;
+    return &result;
+}
+
+inline int registered_variable;
+
 inline void nothing_to_do(void*) {}
 inline void no_items(void*, std::uint64_t, std::uint64_t) {}
 inline void no_thread(const hmmThreadIndex*, void*) {}
+inline void no_callback(hmmStream_t, hmmError_t, void*) {}
+
+inline void* next_page(const subject& of) {
+    return static_cast<char*>(of.ptr) + 4096;
+}
+
+inline hmmError_t ready_or_not(hmmError_t code) {
+    return code == hmmErrorNotReady ? hmmSuccess : code;
+}
+
+inline hmmError_t push_and_pop() {
+    const hmmError_t code = hmmRangePush("section");
+    hmmRangePop();
+    return code;
+}
+
+/// Frees what a call has allocated into out<void*>().
+inline hmmError_t freed(hmmError_t code) {
+    if (code == hmmSuccess) hmmFree(*out<void*>());
+    return code;
+}
+
+inline hmmError_t freed_in(hmmStream_t stream, hmmError_t code) {
+    if (code == hmmSuccess) hmmFreeAsync(*out<void*>(), stream);
+    return code;
+}
+
+inline hmmError_t allocate_from_default_pool(const subject& of) {
+    const hmmError_t code = hmmDeviceGetDefaultMemPool(out<hmmMemPool_t>(), 0);
+    if (code != hmmSuccess) return code;
+    return hmmMallocFromPoolAsync(out<void*>(), 1, *out<hmmMemPool_t>(), of.stream);
+}
+
+inline hmmMemPoolProps pool_on(int device) {
+    hmmMemPoolProps props = {};
+    props.allocType = hmmMemAllocationTypePinned;
+    props.location = {hmmMemLocationTypeDevice, device};
+    return props;
+}
+
+inline hmmError_t create_and_destroy_pool(const subject& of) {
+    hmmMemPool_t pool = nullptr;
+    const hmmMemPoolProps props = pool_on(of.device);
+    const hmmError_t code = hmmMemPoolCreate(&pool, &props);
+    if (code == hmmSuccess) hmmMemPoolDestroy(pool);
+    return code;
+}
+
+inline hmmError_t set_default_pool(const subject& of) {
+    hmmMemPool_t pool = nullptr;
+    hmmDeviceGetDefaultMemPool(&pool, of.device);
+    return hmmDeviceSetMemPool(of.device, pool);
+}
 
 inline hmmError_t prefetch_batch(const subject& of, decltype(hmmMemPrefetchBatchAsync) queue) {
     const std::size_t first = 0;
     return queue(&of.ptr, &of.bytes, 1, &of.where, &first, 1, 0, of.stream);
 }
 
+inline hmmError_t read_one_attribute(const subject& of) {
+    void* const data = out<int>();
+    const std::size_t size = sizeof(int);
+    const auto which = hmmMemRangeAttributeReadMostly;
+    return hmmMemRangeGetAttributes(&data, &size, &which, 1, of.ptr, of.bytes);
+}
+
+inline hmmError_t ask_for_granularity(const subject& of) {
+    const hmmMemAllocationProp prop = pinned_on(of.where);
+    return hmmMemGetAllocationGranularity(out<std::size_t>(), &prop,
+                                          hmmMemAllocationGranularityMinimum);
+}
+
 inline hmmKnobScope range_scope(const subject& of) {
     return {hmmKnobScopeTypeRange, of.ptr, of.bytes};
 }
 
-/// Copies a row of this size from the next page.
-inline hmmMemcpy3DParms box_copy(const subject& of) {
-    hmmMemcpy3DParms params = {};
+/// Copies a row of this size from the next page. Valid until the next call.
+inline const hmmMemcpy3DParms* box_copy(const subject& of) {
+    hmmMemcpy3DParms& params = *out<hmmMemcpy3DParms>();
+    params = {};
     params.dstPtr = make_hmmPitchedPtr(of.ptr, of.bytes, of.bytes, 1);
-    params.srcPtr = make_hmmPitchedPtr(static_cast<char*>(of.ptr) + 4096, of.bytes, of.bytes, 1);
+    params.srcPtr = make_hmmPitchedPtr(next_page(of), of.bytes, of.bytes, 1);
     params.extent = {of.bytes, 1, 1};
     params.kind = hmmMemcpyDefault;
-    return params;
+    return &params;
 }
 
 inline unsigned long address_of(const subject& of) {
@@ -72,385 +151,171 @@ inline hmmError_t recorded(int result) {
 
 inline constexpr hmmQuotaScope own_quota = {hmmQuotaScopeTypeProcess, 0};
 
+/// A row for a function. The last argument is an expression that calls it for the subject @of.
+#define ROW(function, traits, ...)                                                                 \
+    call {                                                                                         \
+#function, traits,                                                                         \
+            []([[maybe_unused]] const subject& of) -> hmmError_t { return __VA_ARGS__; }           \
+    }
+/// The same for a plain call with these arguments.
+#define CALL(function, traits, ...) ROW(function, traits, function(__VA_ARGS__))
+
 inline constexpr call calls[] = {
-    {"hmmGetDeviceCount", 0,
-     [](const subject&) {
-         int n;
-         return hmmGetDeviceCount(&n);
-     }},
-    {"hmmSetDevice", takes_device, [](const subject& of) { return hmmSetDevice(of.device); }},
-    {"hmmGetDevice", 0,
-     [](const subject&) {
-         int n;
-         return hmmGetDevice(&n);
-     }},
-    {"hmmGetDeviceProperties", takes_device,
-     [](const subject& of) {
-         hmmDeviceProp p;
-         return hmmGetDeviceProperties(&p, of.device);
-     }},
-    {"hmmDeviceGetAttribute", takes_device,
-     [](const subject& of) {
-         int value;
-         return hmmDeviceGetAttribute(&value, hmmDevAttrManagedMemory, of.device);
-     }},
-    {"hmmMemGetInfo", 0,
-     [](const subject&) {
-         std::size_t a, b;
-         return hmmMemGetInfo(&a, &b);
-     }},
-    {"hmmDeviceSynchronize", uses_device, [](const subject&) { return hmmDeviceSynchronize(); }},
-    {"hmmDeviceCanAccessPeer", takes_device,
-     [](const subject& of) {
-         int can;
-         return hmmDeviceCanAccessPeer(&can, 0, of.device);
-     }},
-    {"hmmLaunchFunction", takes_stream | uses_device,
-     [](const subject& of) {
-         return hmmLaunchFunction(no_thread, 1, 1, nullptr, 0, 0, of.stream);
-     }},
-    {"hmmLaunchWrapper", takes_stream | uses_device,
-     [](const subject& of) {
-         return hmmLaunchWrapper(no_thread, nullptr, 1, 1, nullptr, 0, 0, of.stream);
-     }},
-    {"hmmRegisterVariable", keeps_no_device,
-     [](const subject&) {
-         static int variable;
-         return hmmRegisterVariable(&variable, sizeof(variable), 0);
-     }},
-    {"hmmLaunchRange", takes_stream | uses_device,
-     [](const subject& of) { return hmmLaunchRange(no_items, nullptr, 1, nullptr, of.stream); }},
-    {"hmmSetStrict", keeps_no_device, [](const subject&) { return hmmSetStrict(0); }},
-    {"hmmDeviceGetStreamPriorityRange", 0,
-     [](const subject&) { return hmmDeviceGetStreamPriorityRange(nullptr, nullptr); }},
-    {"hmmStreamGetFlags", takes_stream,
-     [](const subject& of) {
-         unsigned flags;
-         return hmmStreamGetFlags(of.stream, &flags);
-     }},
-    {"hmmStreamGetPriority", takes_stream,
-     [](const subject& of) {
-         int level;
-         return hmmStreamGetPriority(of.stream, &level);
-     }},
-    {"hmmStreamGetDevice", takes_stream,
-     [](const subject& of) {
-         int number;
-         return hmmStreamGetDevice(of.stream, &number);
-     }},
-    {"hmmStreamSynchronize", takes_stream | uses_device,
-     [](const subject& of) { return hmmStreamSynchronize(of.stream); }},
-    {"hmmStreamQuery", takes_stream | uses_device,
-     [](const subject& of) {
-         const hmmError_t code = hmmStreamQuery(of.stream);
-         return code == hmmErrorNotReady ? hmmSuccess : code;
-     }},
-    {"hmmStreamWaitEvent", takes_stream | takes_event | uses_device,
-     [](const subject& of) { return hmmStreamWaitEvent(of.stream, of.event, 0); }},
-    {"hmmLaunchHostFunc", takes_stream | uses_device,
-     [](const subject& of) { return hmmLaunchHostFunc(of.stream, nothing_to_do, nullptr); }},
-    {"hmmLaunchHostClosure", takes_stream | uses_device,
-     [](const subject& of) {
-         return hmmLaunchHostClosure(nothing_to_do, nullptr, nullptr, of.stream);
-     }},
-    {"hmmEventRecord", takes_stream | takes_event | uses_device,
-     [](const subject& of) { return hmmEventRecord(of.event, of.stream); }},
-    {"hmmEventQuery", takes_event,
-     [](const subject& of) {
-         const hmmError_t code = hmmEventQuery(of.event);
-         return code == hmmErrorNotReady ? hmmSuccess : code;
-     }},
-    {"hmmEventSynchronize", takes_event,
-     [](const subject& of) { return hmmEventSynchronize(of.event); }},
-    {"hmmMemPrefetchAsync", queues_range | takes_stream | takes_location | uses_device,
-     [](const subject& of) {
-         return hmmMemPrefetchAsync(of.ptr, of.bytes, of.where, 0, of.stream);
-     }},
-    {"hmmMemPrefetchBatchAsync", queues_range | takes_stream | takes_location | uses_device,
-     [](const subject& of) { return prefetch_batch(of, hmmMemPrefetchBatchAsync); }},
-    {"hmmMemPrefetchWithReport", takes_range | takes_location,
-     [](const subject& of) {
-         return hmmMemPrefetchWithReport(of.ptr, of.bytes, of.where, nullptr, 0, nullptr);
-     }},
-    {"hmmMemDiscardBatchAsync", queues_range | takes_stream | uses_device,
-     [](const subject& of) {
-         return hmmMemDiscardBatchAsync(&of.ptr, &of.bytes, 1, 0, of.stream);
-     }},
-    {"hmmMemDiscardAndPrefetchBatchAsync",
-     queues_range | takes_stream | takes_location | uses_device,
-     [](const subject& of) { return prefetch_batch(of, hmmMemDiscardAndPrefetchBatchAsync); }},
-    {"hmmMemAdvise", takes_range | takes_location,
-     [](const subject& of) {
-         return hmmMemAdvise(of.ptr, of.bytes, hmmMemAdviseSetPreferredLocation, of.where);
-     }},
-    {"hmmMemAdviseAsync", queues_range | takes_stream | takes_location | uses_device,
-     [](const subject& of) {
-         return hmmMemAdviseAsync(of.ptr, of.bytes, hmmMemAdviseSetPreferredLocation, of.where,
-                                  of.stream);
-     }},
-    {"hmmMark", 0, [](const subject&) { return hmmMark("here"); }},
-    {"hmmRangePush", keeps_no_device,
-     [](const subject&) {
-         const hmmError_t code = hmmRangePush("section");
-         hmmRangePop();
-         return code;
-     }},
-    {"hmmRangePop", 0,
-     [](const subject&) {
-         hmmRangePush("section");
-         return hmmRangePop();
-     }},
-    {"hmmMemSetName", wraps_too,
-     [](const subject& of) { return hmmMemSetName(of.ptr, of.bytes, "name"); }},
-    {"hmmMemSetGranularity", takes_range,
-     [](const subject& of) { return hmmMemSetGranularity(of.ptr, of.bytes, 0); }},
-    {"hmmMemRangeGetAttribute", takes_range,
-     [](const subject& of) {
-         int value;
-         return hmmMemRangeGetAttribute(&value, sizeof(value), hmmMemRangeAttributeReadMostly,
-                                        of.ptr, of.bytes);
-     }},
-    {"hmmMemRangeGetAttributes", takes_range,
-     [](const subject& of) {
-         int value;
-         void* const data = &value;
-         const std::size_t size = sizeof(value);
-         const auto which = hmmMemRangeAttributeReadMostly;
-         return hmmMemRangeGetAttributes(&data, &size, &which, 1, of.ptr, of.bytes);
-     }},
-    {"hmmPointerGetAttributes", 0,
-     [](const subject& of) {
-         hmmPointerAttributes found;
-         return hmmPointerGetAttributes(&found, of.ptr);
-     }},
-    {"hmmMemGetResidency", takes_range,
-     [](const subject& of) {
-         hmmPageState states[2];
-         return hmmMemGetResidency(of.ptr, of.bytes, states, 2);
-     }},
-    {"hmmMemcpyAsync", wraps_too | takes_stream | uses_device,
-     [](const subject& of) {
-         auto* const from = static_cast<char*>(of.ptr) + 4096;
-         return hmmMemcpyAsync(of.ptr, from, of.bytes, hmmMemcpyDefault, of.stream);
-     }},
-    {"hmmMemcpy", wraps_too | uses_device,
-     [](const subject& of) {
-         return hmmMemcpy(of.ptr, static_cast<char*>(of.ptr) + 4096, of.bytes, hmmMemcpyDefault);
-     }},
-    {"hmmMemsetAsync", wraps_too | takes_stream | uses_device,
-     [](const subject& of) { return hmmMemsetAsync(of.ptr, 1, of.bytes, of.stream); }},
-    {"hmmMemset", wraps_too | uses_device,
-     [](const subject& of) { return hmmMemset(of.ptr, 1, of.bytes); }},
-    {"hmmMemcpyPeerAsync", wraps_too | takes_stream | takes_device | uses_device,
-     [](const subject& of) {
-         auto* const from = static_cast<char*>(of.ptr) + 4096;
-         return hmmMemcpyPeerAsync(of.ptr, of.device, from, 0, of.bytes, of.stream);
-     }},
-    {"hmmMemcpyPeer", wraps_too | takes_device | uses_device,
-     [](const subject& of) {
-         auto* const from = static_cast<char*>(of.ptr) + 4096;
-         return hmmMemcpyPeer(of.ptr, 0, from, of.device, of.bytes);
-     }},
-    {"hmmMemcpy2DAsync", wraps_too | takes_stream | uses_device,
-     [](const subject& of) {
-         auto* const from = static_cast<char*>(of.ptr) + 4096;
-         return hmmMemcpy2DAsync(of.ptr, of.bytes, from, of.bytes, of.bytes, 1, hmmMemcpyDefault,
-                                 of.stream);
-     }},
-    {"hmmMemcpy2D", wraps_too | uses_device,
-     [](const subject& of) {
-         auto* const from = static_cast<char*>(of.ptr) + 4096;
-         return hmmMemcpy2D(of.ptr, of.bytes, from, of.bytes, of.bytes, 1, hmmMemcpyDefault);
-     }},
-    {"hmmMemset2DAsync", wraps_too | takes_stream | uses_device,
-     [](const subject& of) {
-         return hmmMemset2DAsync(of.ptr, of.bytes, 1, of.bytes, 1, of.stream);
-     }},
-    {"hmmMemset2D", wraps_too | uses_device,
-     [](const subject& of) { return hmmMemset2D(of.ptr, of.bytes, 1, of.bytes, 1); }},
-    {"hmmMemcpy3DAsync", wraps_too | takes_stream | uses_device,
-     [](const subject& of) {
-         const hmmMemcpy3DParms params = box_copy(of);
-         return hmmMemcpy3DAsync(&params, of.stream);
-     }},
-    {"hmmMemcpy3D", wraps_too | uses_device,
-     [](const subject& of) {
-         const hmmMemcpy3DParms params = box_copy(of);
-         return hmmMemcpy3D(&params);
-     }},
-    {"hmmMemset3DAsync", wraps_too | takes_stream | uses_device,
-     [](const subject& of) {
-         return hmmMemset3DAsync(box_copy(of).dstPtr, 1, {of.bytes, 1, 1}, of.stream);
-     }},
-    {"hmmMemset3D", wraps_too | uses_device,
-     [](const subject& of) {
-         return hmmMemset3D(box_copy(of).dstPtr, 1, {of.bytes, 1, 1});
-     }},
-    {"hmmStreamAttachMemAsync", takes_range | takes_stream,
-     [](const subject& of) {
-         return hmmStreamAttachMemAsync(of.stream, of.ptr, of.bytes, hmmMemAttachGlobal);
-     }},
-    {"hmmStreamAddCallback", takes_stream | uses_device,
-     [](const subject& of) {
-         const auto nothing = [](hmmStream_t, hmmError_t, void*) {};
-         return hmmStreamAddCallback(of.stream, nothing, nullptr, 0);
-     }},
-    {"hmmMalloc", uses_device,
-     [](const subject&) {
-         void* memory = nullptr;
-         const hmmError_t code = hmmMalloc(&memory, 1);
-         if (code == hmmSuccess) hmmFree(memory);
-         return code;
-     }},
-    {"hmmMallocAsync", takes_stream | uses_device,
-     [](const subject& of) {
-         void* memory = nullptr;
-         const hmmError_t code = hmmMallocAsync(&memory, 1, of.stream);
-         if (code == hmmSuccess) hmmFreeAsync(memory, of.stream);
-         return code;
-     }},
-    {"hmmMallocFromPoolAsync", takes_stream | uses_device,
-     [](const subject& of) {
-         hmmMemPool_t pool = nullptr;
-         void* memory = nullptr;
-         hmmError_t code = hmmDeviceGetDefaultMemPool(&pool, 0);
-         if (code == hmmSuccess) code = hmmMallocFromPoolAsync(&memory, 1, pool, of.stream);
-         if (code == hmmSuccess) hmmFreeAsync(memory, of.stream);
-         return code;
-     }},
-    {"hmmMemPoolCreate", takes_device,
-     [](const subject& of) {
-         hmmMemPool_t pool = nullptr;
-         hmmMemPoolProps props = {};
-         props.allocType = hmmMemAllocationTypePinned;
-         props.location = {hmmMemLocationTypeDevice, of.device};
-         const hmmError_t code = hmmMemPoolCreate(&pool, &props);
-         if (code == hmmSuccess) hmmMemPoolDestroy(pool);
-         return code;
-     }},
-    {"hmmDeviceGetDefaultMemPool", takes_device,
-     [](const subject& of) {
-         hmmMemPool_t pool;
-         return hmmDeviceGetDefaultMemPool(&pool, of.device);
-     }},
-    {"hmmDeviceGetMemPool", takes_device,
-     [](const subject& of) {
-         hmmMemPool_t pool;
-         return hmmDeviceGetMemPool(&pool, of.device);
-     }},
-    {"hmmDeviceSetMemPool", takes_device,
-     [](const subject& of) {
-         hmmMemPool_t pool = nullptr;
-         hmmDeviceGetDefaultMemPool(&pool, of.device);
-         return hmmDeviceSetMemPool(of.device, pool);
-     }},
-    {"hmmRuntimeGetVersion", keeps_no_device,
-     [](const subject&) {
-         int version;
-         return hmmRuntimeGetVersion(&version);
-     }},
-    {"hmmDriverGetVersion", keeps_no_device,
-     [](const subject&) {
-         int version;
-         return hmmDriverGetVersion(&version);
-     }},
-    {"hmmSetDeviceFlags", 0, [](const subject&) { return hmmSetDeviceFlags(0); }},
-    {"hmmGetDeviceFlags", 0,
-     [](const subject&) {
-         unsigned flags;
-         return hmmGetDeviceFlags(&flags);
-     }},
-    {"hmmDeviceGetLimit", 0,
-     [](const subject&) {
-         std::size_t value;
-         return hmmDeviceGetLimit(&value, hmmLimitStackSize);
-     }},
-    {"hmmDeviceSetLimit", 0,
-     [](const subject&) { return hmmDeviceSetLimit(hmmLimitStackSize, 1024); }},
-    {"hmmFuncGetAttributes", 0,
-     [](const subject&) {
-         hmmFuncAttributes found;
-         return hmmFuncGetAttributes(&found, no_items);
-     }},
-    {"hmmOccupancyMaxActiveBlocksPerMultiprocessor", 0,
-     [](const subject&) {
-         int blocks;
-         return hmmOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, no_items, 1, 0);
-     }},
-    {"hmmOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", 0,
-     [](const subject&) {
-         int blocks;
-         return hmmOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, no_items, 1, 0, 0);
-     }},
-    {"hmmOccupancyMaxPotentialBlockSize", 0,
-     [](const subject&) {
-         int grid, block;
-         return hmmOccupancyMaxPotentialBlockSize(&grid, &block, no_items);
-     }},
-    {"hmmOccupancyAvailableDynamicSMemPerBlock", 0,
-     [](const subject&) {
-         std::size_t bytes;
-         return hmmOccupancyAvailableDynamicSMemPerBlock(&bytes, no_items, 1, 1);
-     }},
-    {"hmmKnobGetCount", 0,
-     [](const subject&) {
-         int n;
-         return hmmKnobGetCount(&n);
-     }},
-    {"hmmKnobGetByIndex", 0,
-     [](const subject&) {
-         hmmKnob knob;
-         return hmmKnobGetByIndex(&knob, 0);
-     }},
-    {"hmmKnobGet", takes_range,
-     [](const subject& of) {
-         hmmKnob knob;
-         return hmmKnobGet(&knob, "prefetch_threshold", range_scope(of));
-     }},
-    {"hmmKnobSet", takes_range,
-     [](const subject& of) { return hmmKnobSet("prefetch_threshold", 1, range_scope(of)); }},
-    {"hmmKnobReset", takes_range,
-     [](const subject& of) { return hmmKnobReset("prefetch_threshold", range_scope(of)); }},
-    {"hmmQuotaGet", uses_device,
-     [](const subject&) {
-         hmmQuota quota;
-         return hmmQuotaGet(&quota, own_quota);
-     }},
-    {"hmmGetStats", 0,
-     [](const subject&) {
-         hmmStats stats;
-         return hmmGetStats(&stats);
-     }},
-    {"hmmQuotaSet", uses_device, [](const subject&) { return hmmQuotaSet(1 << 20, 1, own_quota); }},
-    {"hmmGetLastFault", 0,
-     [](const subject&) {
-         hmmFaultRecord record;
-         return hmmGetLastFault(&record);
-     }},
-    {"hmmMemGetAllocationGranularity", takes_location,
-     [](const subject& of) {
-         std::size_t granularity = 0;
-         const hmmMemAllocationProp prop = pinned_on(of.where);
-         return hmmMemGetAllocationGranularity(&granularity, &prop,
-                                               hmmMemAllocationGranularityMinimum);
-     }},
-    {"hmadvise", wraps_too,
-     [](const subject& of) {
-         return recorded(
-             hmadvise(gmemHnidOfDevice(of.device), address_of(of), of.bytes, MADV_PREFETCH));
-     }},
-    {"gmemPrefetch", wraps_too | takes_stream,
-     [](const subject& of) {
-         return recorded(
-             gmemPrefetch(address_of(of), of.bytes, gmemHnidOfDevice(of.device), of.stream));
-     }},
-    {"gmemFreeEager", wraps_too | takes_stream | keeps_no_device,
-     [](const subject& of) {
-         return recorded(gmemFreeEager(address_of(of), of.bytes, of.stream));
-     }},
-    {"gmemGetNumaId", 0,
-     [](const subject&) {
-         const int hnid = gmemGetNumaId();
-         return hnid < 0 ? recorded(hnid) : hmmSuccess;
-     }},
+    CALL(hmmGetDeviceCount, 0, out<int>()),
+    CALL(hmmSetDevice, takes_device, of.device),
+    CALL(hmmGetDevice, 0, out<int>()),
+    CALL(hmmGetDeviceProperties, takes_device, out<hmmDeviceProp>(), of.device),
+    CALL(hmmDeviceGetAttribute, takes_device, out<int>(), hmmDevAttrManagedMemory, of.device),
+    CALL(hmmMemGetInfo, 0, out<std::size_t>(), out<std::size_t>()),
+    CALL(hmmDeviceSynchronize, uses_device),
+    CALL(hmmDeviceCanAccessPeer, takes_device, out<int>(), 0, of.device),
+    CALL(hmmLaunchFunction, takes_stream | uses_device, no_thread, 1, 1, nullptr, 0, 0, of.stream),
+    CALL(hmmLaunchWrapper, takes_stream | uses_device, no_thread, nullptr, 1, 1, nullptr, 0, 0,
+         of.stream),
+    CALL(hmmRegisterVariable, keeps_no_device, &registered_variable, sizeof(int), 0),
+    CALL(hmmLaunchRange, takes_stream | uses_device, no_items, nullptr, 1, nullptr, of.stream),
+    CALL(hmmSetStrict, keeps_no_device, 0),
+    CALL(hmmDeviceGetStreamPriorityRange, 0, nullptr, nullptr),
+    CALL(hmmStreamGetFlags, takes_stream, of.stream, out<unsigned>()),
+    CALL(hmmStreamGetPriority, takes_stream, of.stream, out<int>()),
+    CALL(hmmStreamGetDevice, takes_stream, of.stream, out<int>()),
+    CALL(hmmStreamSynchronize, takes_stream | uses_device, of.stream),
+    ROW(hmmStreamQuery, takes_stream | uses_device, ready_or_not(hmmStreamQuery(of.stream))),
+    CALL(hmmStreamWaitEvent, takes_stream | takes_event | uses_device, of.stream, of.event, 0),
+    CALL(hmmLaunchHostFunc, takes_stream | uses_device, of.stream, nothing_to_do, nullptr),
+    CALL(hmmLaunchHostClosure, takes_stream | uses_device, nothing_to_do, nullptr, nullptr,
+         of.stream),
+    CALL(hmmEventRecord, takes_stream | takes_event | uses_device, of.event, of.stream),
+    ROW(hmmEventQuery, takes_event, ready_or_not(hmmEventQuery(of.event))),
+    CALL(hmmEventSynchronize, takes_event, of.event),
+    CALL(hmmMemPrefetchAsync, queues_range | takes_stream | takes_location | uses_device, of.ptr,
+         of.bytes, of.where, 0, of.stream),
+    ROW(hmmMemPrefetchBatchAsync, queues_range | takes_stream | takes_location | uses_device,
+        prefetch_batch(of, hmmMemPrefetchBatchAsync)),
+    CALL(hmmMemPrefetchWithReport, takes_range | takes_location, of.ptr, of.bytes, of.where,
+         nullptr, 0, nullptr),
+    CALL(hmmMemDiscardBatchAsync, queues_range | takes_stream | uses_device, &of.ptr, &of.bytes, 1,
+         0, of.stream),
+    ROW(hmmMemDiscardAndPrefetchBatchAsync,
+        queues_range | takes_stream | takes_location | uses_device,
+        prefetch_batch(of, hmmMemDiscardAndPrefetchBatchAsync)),
+    CALL(hmmMemAdvise, takes_range | takes_location, of.ptr, of.bytes,
+         hmmMemAdviseSetPreferredLocation, of.where),
+    CALL(hmmMemAdviseAsync, queues_range | takes_stream | takes_location | uses_device, of.ptr,
+         of.bytes, hmmMemAdviseSetPreferredLocation, of.where, of.stream),
+    CALL(hmmMark, 0, "here"),
+    ROW(hmmRangePush, keeps_no_device, push_and_pop()),
+    ROW(hmmRangePop, 0, (hmmRangePush("section"), hmmRangePop())),
+    CALL(hmmMemSetName, wraps_too, of.ptr, of.bytes, "name"),
+    CALL(hmmMemSetGranularity, takes_range, of.ptr, of.bytes, 0),
+    CALL(hmmMemRangeGetAttribute, takes_range, out<int>(), sizeof(int),
+         hmmMemRangeAttributeReadMostly, of.ptr, of.bytes),
+    ROW(hmmMemRangeGetAttributes, takes_range, read_one_attribute(of)),
+    CALL(hmmPointerGetAttributes, 0, out<hmmPointerAttributes>(), of.ptr),
+    CALL(hmmMemGetResidency, takes_range, of.ptr, of.bytes, *out<hmmPageState[2]>(), 2),
+    CALL(hmmMemcpyAsync, wraps_too | takes_stream | uses_device, of.ptr, next_page(of), of.bytes,
+         hmmMemcpyDefault, of.stream),
+    CALL(hmmMemcpy, wraps_too | uses_device, of.ptr, next_page(of), of.bytes, hmmMemcpyDefault),
+    CALL(hmmMemsetAsync, wraps_too | takes_stream | uses_device, of.ptr, 1, of.bytes, of.stream),
+    CALL(hmmMemset, wraps_too | uses_device, of.ptr, 1, of.bytes),
+    CALL(hmmMemcpyPeerAsync, wraps_too | takes_stream | takes_device | uses_device, of.ptr,
+         of.device, next_page(of), 0, of.bytes, of.stream),
+    CALL(hmmMemcpyPeer, wraps_too | takes_device | uses_device, of.ptr, 0, next_page(of), of.device,
+         of.bytes),
+    CALL(hmmMemcpy2DAsync, wraps_too | takes_stream | uses_device, of.ptr, of.bytes, next_page(of),
+         of.bytes, of.bytes, 1, hmmMemcpyDefault, of.stream),
+    CALL(hmmMemcpy2D, wraps_too | uses_device, of.ptr, of.bytes, next_page(of), of.bytes, of.bytes,
+         1, hmmMemcpyDefault),
+    CALL(hmmMemset2DAsync, wraps_too | takes_stream | uses_device, of.ptr, of.bytes, 1, of.bytes, 1,
+         of.stream),
+    CALL(hmmMemset2D, wraps_too | uses_device, of.ptr, of.bytes, 1, of.bytes, 1),
+    CALL(hmmMemcpy3DAsync, wraps_too | takes_stream | uses_device, box_copy(of), of.stream),
+    CALL(hmmMemcpy3D, wraps_too | uses_device, box_copy(of)),
+    CALL(hmmMemset3DAsync, wraps_too | takes_stream | uses_device, box_copy(of)->dstPtr, 1,
+         {of.bytes, 1, 1}, of.stream),
+    CALL(hmmMemset3D, wraps_too | uses_device, box_copy(of)->dstPtr, 1, {of.bytes, 1, 1}),
+    CALL(hmmStreamAttachMemAsync, takes_range | takes_stream, of.stream, of.ptr, of.bytes,
+         hmmMemAttachGlobal),
+    CALL(hmmStreamAddCallback, takes_stream | uses_device, of.stream, no_callback, nullptr, 0),
+    ROW(hmmMalloc, uses_device, freed(hmmMalloc(out<void*>(), 1))),
+    ROW(hmmMallocAsync, takes_stream | uses_device,
+        freed_in(of.stream, hmmMallocAsync(out<void*>(), 1, of.stream))),
+    ROW(hmmMallocFromPoolAsync, takes_stream | uses_device,
+        freed_in(of.stream, allocate_from_default_pool(of))),
+    ROW(hmmMemPoolCreate, takes_device, create_and_destroy_pool(of)),
+    CALL(hmmDeviceGetDefaultMemPool, takes_device, out<hmmMemPool_t>(), of.device),
+    CALL(hmmDeviceGetMemPool, takes_device, out<hmmMemPool_t>(), of.device),
+    ROW(hmmDeviceSetMemPool, takes_device, set_default_pool(of)),
+    CALL(hmmRuntimeGetVersion, keeps_no_device, out<int>()),
+    CALL(hmmDriverGetVersion, keeps_no_device, out<int>()),
+    CALL(hmmSetDeviceFlags, 0, 0),
+    CALL(hmmGetDeviceFlags, 0, out<unsigned>()),
+    CALL(hmmDeviceGetLimit, 0, out<std::size_t>(), hmmLimitStackSize),
+    CALL(hmmDeviceSetLimit, 0, hmmLimitStackSize, 1024),
+    CALL(hmmFuncGetAttributes, 0, out<hmmFuncAttributes>(), no_items),
+    CALL(hmmOccupancyMaxActiveBlocksPerMultiprocessor, 0, out<int>(), no_items, 1, 0),
+    CALL(hmmOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, 0, out<int>(), no_items, 1, 0, 0),
+    CALL(hmmOccupancyMaxPotentialBlockSize, 0, out<int>(), out<int>(), no_items),
+    CALL(hmmOccupancyAvailableDynamicSMemPerBlock, 0, out<std::size_t>(), no_items, 1, 1),
+    CALL(hmmKnobGetCount, 0, out<int>()),
+    CALL(hmmKnobGetByIndex, 0, out<hmmKnob>(), 0),
+    CALL(hmmKnobGet, takes_range, out<hmmKnob>(), "prefetch_threshold", range_scope(of)),
+    CALL(hmmKnobSet, takes_range, "prefetch_threshold", 1, range_scope(of)),
+    CALL(hmmKnobReset, takes_range, "prefetch_threshold", range_scope(of)),
+    CALL(hmmQuotaGet, uses_device, out<hmmQuota>(), own_quota),
+    CALL(hmmGetStats, 0, out<hmmStats>()),
+    CALL(hmmQuotaSet, uses_device, 1 << 20, 1, own_quota),
+    CALL(hmmGetLastFault, 0, out<hmmFaultRecord>()),
+    ROW(hmmMemGetAllocationGranularity, takes_location, ask_for_granularity(of)),
+    ROW(hmadvise, wraps_too,
+        recorded(hmadvise(gmemHnidOfDevice(of.device), address_of(of), of.bytes, MADV_PREFETCH))),
+    ROW(gmemPrefetch, wraps_too | takes_stream,
+        recorded(gmemPrefetch(address_of(of), of.bytes, gmemHnidOfDevice(of.device), of.stream))),
+    ROW(gmemFreeEager, wraps_too | takes_stream | keeps_no_device,
+        recorded(gmemFreeEager(address_of(of), of.bytes, of.stream))),
+    ROW(gmemGetNumaId, 0, recorded(gmemGetNumaId())),
 };
+
+#undef CALL
+#undef ROW
+
+struct outcome {
+    const char* name;
+    hmmError_t code;
+};
+
+/// Calls for memory objects; each uses the result of an earlier one.
+inline std::vector<outcome> map_and_unmap() {
+    constexpr hmmMemLocation first = {hmmMemLocationTypeDevice, 0};
+    constexpr auto type = hmmMemHandleTypePosixFileDescriptor;
+    const hmmMemAllocationProp prop = pinned_on(first);
+    const hmmMemAccessDesc access = {first, hmmMemAccessFlagsProtReadWrite};
+    hmmMemAllocationProp found = {};
+    hmmMemGenericAllocationHandle handle = 0, other = 0;
+    hmmDeviceptr ptr = 0;
+    int fd = -1;
+    unsigned long long flags = 0;
+    const auto file = [&] { return reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)); };
+    std::vector<outcome> all = {
+        {"hmmMemCreate", hmmMemCreate(&handle, unit, &prop, 0)},
+        {"hmmMemGetAllocationPropertiesFromHandle",
+         hmmMemGetAllocationPropertiesFromHandle(&found, handle)},
+        {"hmmMemExportToShareableHandle", hmmMemExportToShareableHandle(&fd, handle, type, 0)},
+        {"hmmMemImportFromShareableHandle", hmmMemImportFromShareableHandle(&other, file(), type)},
+        {"hmmMemRelease", hmmMemRelease(other)},
+        {"hmmMemAddressReserve", hmmMemAddressReserve(&ptr, unit, 0, 0, 0)},
+        {"hmmMemMap", hmmMemMap(ptr, unit, 0, handle, 0)},
+        {"hmmMemSetAccess", hmmMemSetAccess(ptr, unit, &access, 1)},
+        {"hmmMemGetAccess", hmmMemGetAccess(&flags, &access.location, ptr)},
+        {"hmmMemGetAddressRange", hmmMemGetAddressRange(&ptr, nullptr, ptr)},
+        {"hmmMemRetainAllocationHandle",
+         hmmMemRetainAllocationHandle(&other, reinterpret_cast<void*>(ptr))},
+        {"hmmMemRelease", hmmMemRelease(other)},
+        {"hmmMemUnmap", hmmMemUnmap(ptr, unit)},
+        {"hmmMemAddressFree", hmmMemAddressFree(ptr, unit)},
+        {"hmmMemRelease", hmmMemRelease(handle)},
+    };
+    const hmmrt::no_cancellation until_the_end; // closing is a cancellation point
+    if (fd >= 0) hmmrt::sys::close_file(fd);
+    return all;
+}

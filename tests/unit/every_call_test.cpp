@@ -2,7 +2,6 @@
 // Calls every function of the interface with each kind of wrong argument, and
 // in each context where it must not be called.
 #include "every_call.hpp"
-#include "object_calls.hpp"
 
 #include <cerrno>
 #include <csignal>
@@ -28,9 +27,7 @@ std::vector<outcome> make_and_give_back(const subject& of) {
     std::uint64_t value = 0;
     hmmPitchedPtr box = {};
     hmmMemPool_t pool = nullptr;
-    hmmMemPoolProps props = {};
-    props.allocType = hmmMemAllocationTypePinned;
-    props.location = {hmmMemLocationTypeDevice, 0};
+    const hmmMemPoolProps props = pool_on(0);
     const auto threshold = hmmMemPoolAttrReleaseThreshold;
     return {
         {"hmmMalloc", hmmMalloc(&pointer, 1)},
