@@ -18,9 +18,7 @@ namespace {
 // ---- access
 
 TEST_F(VirtualMemory, AccessIsOfTheLocationsThatAreNamed) {
-    const auto handle = create(2);
-    const hmmDeviceptr ptr = reserve(2);
-    ASSERT_EQ(map(ptr, 2, handle), hmmSuccess);
+    const auto [handle, ptr] = map_fresh(2);
     for (const hmmMemLocation& each : {on(0), on(1), host})
         EXPECT_EQ(access(ptr, each), hmmMemAccessFlagsProtNone);
     const hmmMemAccessDesc both[] = {{on(1), hmmMemAccessFlagsProtRead},
@@ -42,14 +40,11 @@ TEST_F(VirtualMemory, AccessIsOfTheLocationsThatAreNamed) {
     ASSERT_EQ(set(ptr, 2, on(1), hmmMemAccessFlagsProtNone), hmmSuccess);
     EXPECT_EQ(access(ptr + unit, on(1)), hmmMemAccessFlagsProtNone);
     EXPECT_EQ(access(ptr + unit, host), hmmMemAccessFlagsProtReadWrite) << "it was not named";
-    unmap_and_free(ptr, 2);
-    EXPECT_EQ(hmmMemRelease(handle), hmmSuccess);
+    give_back(handle, ptr, 2);
 }
 
 TEST_F(VirtualMemory, PeerCopiesNeedAccessOfTheDeviceThatCopies) {
-    const auto handle = create(2);
-    const hmmDeviceptr ptr = reserve(2);
-    ASSERT_EQ(map(ptr, 2, handle), hmmSuccess);
+    const auto [handle, ptr] = map_fresh(2);
     ASSERT_EQ(allow_host(ptr, 2), hmmSuccess);
     ASSERT_EQ(set(ptr, 1, on(0), hmmMemAccessFlagsProtReadWrite), hmmSuccess);
     ASSERT_EQ(set(ptr + unit, 1, on(0), hmmMemAccessFlagsProtRead), hmmSuccess);
@@ -61,14 +56,11 @@ TEST_F(VirtualMemory, PeerCopiesNeedAccessOfTheDeviceThatCopies) {
     EXPECT_EQ(hmmMemcpyPeer(at(ptr), 0, at(ptr + unit), 1, page), hmmErrorNotSupported);
     EXPECT_EQ(hmmMemcpyPeer(at(ptr), 0, at(ptr + unit), 1, 0), hmmSuccess) << "nothing is copied";
     hmmSetDevice(0);
-    unmap_and_free(ptr, 2);
-    EXPECT_EQ(hmmMemRelease(handle), hmmSuccess);
+    give_back(handle, ptr, 2);
 }
 
 TEST_F(VirtualMemory, TheLastOfTwoDescriptionsOfALocationCounts) {
-    const auto handle = create(1);
-    const hmmDeviceptr ptr = reserve(1);
-    ASSERT_EQ(map(ptr, 1, handle), hmmSuccess);
+    const auto [handle, ptr] = map_fresh(1);
     const hmmMemAccessDesc all[] = {{on(0), hmmMemAccessFlagsProtReadWrite},
                                     {host, hmmMemAccessFlagsProtReadWrite},
                                     {on(0), hmmMemAccessFlagsProtRead},
@@ -77,14 +69,11 @@ TEST_F(VirtualMemory, TheLastOfTwoDescriptionsOfALocationCounts) {
     EXPECT_EQ(access(ptr, on(0)), hmmMemAccessFlagsProtRead);
     EXPECT_EQ(access(ptr, host), hmmMemAccessFlagsProtNone);
     EXPECT_EQ(kernel.objects.accesses.size(), 1u);
-    unmap_and_free(ptr, 1);
-    EXPECT_EQ(hmmMemRelease(handle), hmmSuccess);
+    give_back(handle, ptr, 1);
 }
 
 TEST_F(VirtualMemory, AccessThatCannotBeSetIsRefused) {
-    const auto handle = create(1);
-    const hmmDeviceptr ptr = reserve(2);
-    ASSERT_EQ(map(ptr, 1, handle), hmmSuccess);
+    const auto [handle, ptr] = map_fresh(1, 2);
     const hmmMemAccessDesc good = {on(0), hmmMemAccessFlagsProtRead};
     EXPECT_EQ(hmmMemSetAccess(ptr, 2 * unit, &good, 1), hmmErrorInvalidValue) << "a hole";
     EXPECT_EQ(hmmMemSetAccess(ptr + unit, unit, &good, 1), hmmErrorInvalidValue);
@@ -105,15 +94,11 @@ TEST_F(VirtualMemory, AccessThatCannotBeSetIsRefused) {
     EXPECT_EQ(hmmMemGetAccess(&flags, &first, address()), hmmErrorInvalidValue);
     EXPECT_EQ(flags, 77u);
     EXPECT_TRUE(kernel.objects.accesses.empty());
-    EXPECT_EQ(hmmMemUnmap(ptr, unit), hmmSuccess);
-    EXPECT_EQ(hmmMemAddressFree(ptr, 2 * unit), hmmSuccess);
-    EXPECT_EQ(hmmMemRelease(handle), hmmSuccess);
+    give_back(handle, ptr, 1, 2);
 }
 
 TEST_F(VirtualMemory, AccessThatTheSecondDeviceCannotHaveIsTakenBackFromTheFirst) {
-    const auto handle = create(2);
-    const hmmDeviceptr ptr = reserve(2);
-    ASSERT_EQ(map(ptr, 2, handle), hmmSuccess);
+    const auto [handle, ptr] = map_fresh(2);
     ASSERT_EQ(set(ptr, 1, on(0), hmmMemAccessFlagsProtRead), hmmSuccess);
     const hmmMemAccessDesc all[] = {{host, hmmMemAccessFlagsProtReadWrite},
                                     {on(0), hmmMemAccessFlagsProtReadWrite},
@@ -140,8 +125,7 @@ TEST_F(VirtualMemory, AccessThatTheSecondDeviceCannotHaveIsTakenBackFromTheFirst
         EXPECT_EQ(access(ptr + unit, on(0)), hmmMemAccessFlagsProtNone);
         EXPECT_EQ(access(ptr, host), hmmMemAccessFlagsProtNone);
     }
-    unmap_and_free(ptr, 2);
-    EXPECT_EQ(hmmMemRelease(handle), hmmSuccess);
+    give_back(handle, ptr, 2);
 }
 
 TEST_F(VirtualMemory, AccessThatTheCpuCannotHaveIsTakenBackFromAll) {
@@ -175,9 +159,7 @@ TEST_F(VirtualMemory, AccessThatTheCpuCannotHaveIsTakenBackFromAll) {
 }
 
 TEST_F(VirtualMemory, AccessEndsWithTheMappingAndWithTheDevice) {
-    const auto handle = create(1);
-    const hmmDeviceptr ptr = reserve(1);
-    ASSERT_EQ(map(ptr, 1, handle), hmmSuccess);
+    const auto [handle, ptr] = map_fresh(1);
     const hmmMemAccessDesc all[] = {{on(0), hmmMemAccessFlagsProtRead},
                                     {on(1), hmmMemAccessFlagsProtRead},
                                     {host, hmmMemAccessFlagsProtRead}};
@@ -191,8 +173,7 @@ TEST_F(VirtualMemory, AccessEndsWithTheMappingAndWithTheDevice) {
     ASSERT_EQ(map(ptr, 1, handle), hmmSuccess);
     EXPECT_EQ(access(ptr, on(0)), hmmMemAccessFlagsProtNone);
     EXPECT_EQ(access(ptr, host), hmmMemAccessFlagsProtNone);
-    unmap_and_free(ptr, 1);
-    EXPECT_EQ(hmmMemRelease(handle), hmmSuccess);
+    give_back(handle, ptr, 1);
 }
 
 /// Touch memory without a SIGSEGV handler: sanitizers install one.
@@ -207,9 +188,7 @@ void write_byte(volatile char* memory) {
 }
 
 TEST_F(VirtualMemory, TouchingMemoryWithoutAccessOfTheCpuRaisesSigsegv) {
-    const auto handle = create(1);
-    const hmmDeviceptr ptr = reserve(2);
-    ASSERT_EQ(map(ptr, 1, handle), hmmSuccess);
+    const auto [handle, ptr] = map_fresh(1, 2);
     const volatile char* const memory = at(ptr);
     EXPECT_EXIT(read_byte(memory), testing::KilledBySignal(SIGSEGV), "");
     EXPECT_EXIT(read_byte(memory + unit), testing::KilledBySignal(SIGSEGV), "");
@@ -258,9 +237,7 @@ TEST_F(VirtualMemory, PointersHaveTheKindOfTheirMemoryObject) {
 }
 
 TEST_F(VirtualMemory, OtherCallsThatFreeOrRegisterMemoryRefuseIt) {
-    const auto handle = create(1);
-    const hmmDeviceptr ptr = reserve(2);
-    ASSERT_EQ(map(ptr, 1, handle), hmmSuccess);
+    const auto [handle, ptr] = map_fresh(1, 2);
     ASSERT_EQ(allow_host(ptr, 1), hmmSuccess);
     EXPECT_EQ(hmmFree(at(ptr)), hmmErrorInvalidValue);
     EXPECT_EQ(hmmFreeHost(at(ptr)), hmmErrorInvalidValue);
@@ -269,17 +246,13 @@ TEST_F(VirtualMemory, OtherCallsThatFreeOrRegisterMemoryRefuseIt) {
     EXPECT_EQ(hmmHostRegister(at(ptr) - 1, 2, 0), hmmErrorInvalidValue);
     EXPECT_EQ(hmmHostRegister(at(ptr) + 2 * unit - 1, 2, 0), hmmErrorInvalidValue);
     EXPECT_TRUE(kernel.memory.locked.empty());
-    EXPECT_EQ(hmmMemUnmap(ptr, unit), hmmSuccess);
-    EXPECT_EQ(hmmMemAddressFree(ptr, 2 * unit), hmmSuccess);
-    EXPECT_EQ(hmmMemRelease(handle), hmmSuccess);
+    give_back(handle, ptr, 1, 2);
     EXPECT_EQ(hmmHostRegister(memory().data(), page, 0), hmmSuccess) << "other memory";
     EXPECT_EQ(hmmHostUnregister(memory().data()), hmmSuccess);
 }
 
 TEST_F(VirtualMemory, CopiesReachItThroughTheDevice) {
-    const auto handle = create(1);
-    const hmmDeviceptr ptr = reserve(1);
-    ASSERT_EQ(map(ptr, 1, handle), hmmSuccess);
+    const auto [handle, ptr] = map_fresh(1);
     const hmmMemAccessDesc both[] = {{on(0), hmmMemAccessFlagsProtReadWrite},
                                      {host, hmmMemAccessFlagsProtReadWrite}};
     ASSERT_EQ(hmmMemSetAccess(ptr, unit, both, 2), hmmSuccess); // lanes of the fake are threads
@@ -287,8 +260,7 @@ TEST_F(VirtualMemory, CopiesReachItThroughTheDevice) {
     ASSERT_EQ(hmmMemcpy(memory().data(), at(ptr) + unit - page, page, hmmMemcpyDeviceToHost),
               hmmSuccess);
     EXPECT_EQ(memory()[page - 1], std::byte{5});
-    unmap_and_free(ptr, 1);
-    EXPECT_EQ(hmmMemRelease(handle), hmmSuccess);
+    give_back(handle, ptr, 1);
 }
 
 TEST_F(VirtualMemory, AChildOfForkHasNoDescriptors) {

@@ -68,9 +68,34 @@ class VirtualMemory : public MemoryOverFakes {
         hmmMemGetAccess(&flags, &where, of);
         return flags;
     }
-    static void unmap_and_free(hmmDeviceptr ptr, std::size_t units) {
+    static void unmap_and_free(hmmDeviceptr ptr, std::size_t units, std::size_t reserved) {
         EXPECT_EQ(hmmMemUnmap(ptr, units * unit), hmmSuccess);
-        EXPECT_EQ(hmmMemAddressFree(ptr, units * unit), hmmSuccess);
+        EXPECT_EQ(hmmMemAddressFree(ptr, reserved * unit), hmmSuccess);
+    }
+    static void unmap_and_free(hmmDeviceptr ptr, std::size_t units) {
+        unmap_and_free(ptr, units, units);
+    }
+
+    /// A new memory object, and the range that it is mapped at the start of.
+    struct mapped_object {
+        hmmMemGenericAllocationHandle handle;
+        hmmDeviceptr ptr;
+    };
+    static mapped_object map_fresh(std::size_t units, std::size_t reserved) {
+        const mapped_object fresh = {create(units), reserve(reserved)};
+        EXPECT_EQ(map(fresh.ptr, units, fresh.handle), hmmSuccess);
+        return fresh;
+    }
+    static mapped_object map_fresh(std::size_t units) { return map_fresh(units, units); }
+    /// Unmaps the first @units of a range, and gives up the range and the memory object.
+    static void give_back(hmmMemGenericAllocationHandle handle, hmmDeviceptr ptr, std::size_t units,
+                          std::size_t reserved) {
+        unmap_and_free(ptr, units, reserved);
+        EXPECT_EQ(hmmMemRelease(handle), hmmSuccess);
+    }
+    static void give_back(hmmMemGenericAllocationHandle handle, hmmDeviceptr ptr,
+                          std::size_t units) {
+        give_back(handle, ptr, units, units);
     }
 
     std::size_t files_ = 0;

@@ -152,8 +152,7 @@ TEST_F(VirtualMemory, AHandleIsReleasedAsOftenAsItWasGiven) {
     hmmMemGenericAllocationHandle again = 0;
     EXPECT_EQ(hmmMemRetainAllocationHandle(&again, at(ptr) + 12345), hmmSuccess);
     EXPECT_EQ(again, handle);
-    unmap_and_free(ptr, 1);
-    EXPECT_EQ(hmmMemRelease(handle), hmmSuccess);
+    give_back(handle, ptr, 1);
     EXPECT_EQ(hmmMemRelease(handle), hmmSuccess);
     EXPECT_EQ(hmmMemRelease(handle), hmmErrorInvalidResourceHandle);
     EXPECT_EQ(hmmMemRelease(other), hmmSuccess);
@@ -178,9 +177,7 @@ TEST_F(VirtualMemory, HandlesThatAreNoneAreRefused) {
 }
 
 TEST_F(VirtualMemory, MemoryLivesAsLongAsAHandleOrAMapping) {
-    const auto handle = create(2);
-    const hmmDeviceptr ptr = reserve(2);
-    ASSERT_EQ(map(ptr, 2, handle), hmmSuccess);
+    const auto [handle, ptr] = map_fresh(2);
     ASSERT_EQ(allow_host(ptr, 2), hmmSuccess);
     std::memset(at(ptr), 42, 2 * unit);
     EXPECT_EQ(hmmMemRelease(handle), hmmSuccess);
@@ -223,8 +220,7 @@ TEST_F(VirtualMemory, AnExportedDescriptorIsImportedAsTheSameMemory) {
     ASSERT_EQ(allow_host(ptr, 2), hmmSuccess);
     at(ptr)[100] = 7;
     EXPECT_EQ(at(ptr)[unit + 100], 7);
-    unmap_and_free(ptr, 2);
-    EXPECT_EQ(hmmMemRelease(handle), hmmSuccess);
+    give_back(handle, ptr, 2);
     EXPECT_EQ(hmmMemRelease(imported), hmmSuccess);
     EXPECT_EQ(kernel.objects.open(), files_ + 1) << "the descriptor is the caller's";
     hmmrt::sys::close_file(fd);
@@ -358,17 +354,14 @@ TEST_F(VirtualMemory, MappingsThatAreNotPossibleAreRefused) {
 }
 
 TEST_F(VirtualMemory, AMemoryObjectHasSeveralAddressesAndParts) {
-    const auto handle = create(3);
-    const hmmDeviceptr ptr = reserve(5);
-    ASSERT_EQ(map(ptr, 3, handle), hmmSuccess);
+    const auto [handle, ptr] = map_fresh(3, 5);
     ASSERT_EQ(map(ptr + 3 * unit, 2, handle, 1), hmmSuccess);
     ASSERT_EQ(allow_host(ptr, 5), hmmSuccess) << "several mappings at a time";
     at(ptr)[unit + 5] = 1;
     at(ptr)[2 * unit + 6] = 2;
     EXPECT_EQ(at(ptr)[3 * unit + 5], 1);
     EXPECT_EQ(at(ptr)[4 * unit + 6], 2);
-    unmap_and_free(ptr, 5);
-    EXPECT_EQ(hmmMemRelease(handle), hmmSuccess);
+    give_back(handle, ptr, 5);
 }
 
 TEST_F(VirtualMemory, ARangeMayCoverAdjacentReservations) {
@@ -387,9 +380,7 @@ TEST_F(VirtualMemory, ARangeMayCoverAdjacentReservations) {
 }
 
 TEST_F(VirtualMemory, PartsOfAMappingAreUnmappedAndItsRestStays) {
-    const auto handle = create(4);
-    const hmmDeviceptr ptr = reserve(4);
-    ASSERT_EQ(map(ptr, 4, handle), hmmSuccess);
+    const auto [handle, ptr] = map_fresh(4);
     ASSERT_EQ(allow_host(ptr, 4), hmmSuccess);
     std::memset(at(ptr), 9, 4 * unit);
     EXPECT_EQ(hmmMemUnmap(ptr + unit, page), hmmErrorInvalidValue);
@@ -410,9 +401,7 @@ TEST_F(VirtualMemory, PartsOfAMappingAreUnmappedAndItsRestStays) {
 }
 
 TEST_F(VirtualMemory, AddressRangesAreThoseOfMappingsAndAllocations) {
-    const auto handle = create(2);
-    const hmmDeviceptr ptr = reserve(4);
-    ASSERT_EQ(map(ptr, 2, handle), hmmSuccess);
+    const auto [handle, ptr] = map_fresh(2, 4);
     ASSERT_EQ(map(ptr + 2 * unit, 2, handle), hmmSuccess) << "another mapping behind it";
     ASSERT_EQ(allow_host(ptr + unit, 2), hmmSuccess) << "parts of both";
     hmmDeviceptr base = 0;
@@ -423,8 +412,7 @@ TEST_F(VirtualMemory, AddressRangesAreThoseOfMappingsAndAllocations) {
     EXPECT_EQ(hmmMemGetAddressRange(nullptr, &size, ptr + 4 * unit - 1), hmmSuccess);
     EXPECT_EQ(hmmMemGetAddressRange(&base, nullptr, ptr + 4 * unit - 1), hmmSuccess);
     EXPECT_EQ(base, ptr + 2 * unit);
-    unmap_and_free(ptr, 4);
-    EXPECT_EQ(hmmMemRelease(handle), hmmSuccess);
+    give_back(handle, ptr, 4);
 
     void* memory = nullptr;
     ASSERT_EQ(hmmMalloc(&memory, page + 1), hmmSuccess);
@@ -455,14 +443,11 @@ TEST_F(VirtualMemory, AMappingThatFailsLeavesTheRangeReserved) {
     EXPECT_EQ(hmmMemUnmap(ptr, unit), hmmErrorInvalidValue) << "nothing is mapped";
     kernel.objects.map_error = 0;
     EXPECT_EQ(map(ptr, 1, handle), hmmSuccess);
-    unmap_and_free(ptr, 1);
-    EXPECT_EQ(hmmMemRelease(handle), hmmSuccess);
+    give_back(handle, ptr, 1);
 }
 
 TEST_F(VirtualMemory, AnUnmappingThatFailsLeavesTheMapping) {
-    const auto handle = create(2);
-    const hmmDeviceptr ptr = reserve(2);
-    ASSERT_EQ(map(ptr, 2, handle), hmmSuccess);
+    const auto [handle, ptr] = map_fresh(2);
     ASSERT_EQ(allow_host(ptr, 2), hmmSuccess);
     at(ptr)[0] = 3;
     kernel.map_error = ENOMEM;
@@ -472,8 +457,7 @@ TEST_F(VirtualMemory, AnUnmappingThatFailsLeavesTheMapping) {
     std::size_t size = 0;
     EXPECT_EQ(hmmMemGetAddressRange(nullptr, &size, ptr), hmmSuccess);
     EXPECT_EQ(size, 2 * unit);
-    unmap_and_free(ptr, 2);
-    EXPECT_EQ(hmmMemRelease(handle), hmmSuccess);
+    give_back(handle, ptr, 2);
 }
 
 } // namespace
