@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Device code can write to the control block. These tests do so, and the program must survive.
 #include "device.hpp"
-#include "failure.hpp"
-#include "fakes/fake_kernel.hpp"
 #include "process.hpp"
-
-#include <gtest/gtest.h>
+#include "runtime_checks.hpp"
 
 #include <cerrno>
 #include <climits>
@@ -15,7 +12,6 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 using fakes::kernel;
 using namespace hmmrt;
@@ -28,15 +24,6 @@ class ControlBlock : public testing::Test {
     ~ControlBlock() override { gpu.reset(); }
 
     static control& block() { return kernel.last_control(); }
-
-    static hmmError_t code_of(auto call) {
-        try {
-            call();
-        } catch (const failure& error) {
-            return error.code();
-        }
-        return hmmSuccess;
-    }
 
     void launch(hmmRangeFunction_t function, void* closure = nullptr) {
         work_request request;
@@ -92,12 +79,7 @@ TEST_F(ControlBlock, AFaultThatIsNeverDescribedIsOfUnknownCause) {
 }
 
 TEST_F(ControlBlock, AFaultStaysAsItWasFirstSeen) {
-    launch([](void*, std::uint64_t, std::uint64_t) {
-        fault_block fault = {};
-        fault.cause = fault_cause::signal;
-        fault.signal = SIGSEGV;
-        fakes::fake_kernel::fault(fault);
-    });
+    launch([](void*, std::uint64_t, std::uint64_t) { kernel.raise(SIGSEGV); });
     EXPECT_EQ(code_of([&] { gpu.synchronize(); }), hmmErrorIllegalAddress);
     block().fault.signal = SIGILL;
     EXPECT_EQ(gpu.last_fault().signal, SIGSEGV);

@@ -9,7 +9,6 @@
 #include <fstream>
 #include <pthread.h>
 #include <set>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
 
@@ -299,19 +298,15 @@ TEST_F(EveryCall, InAChildOfForkIsRefused) {
     const subject of = good();
     hmm::launch(1, [](std::size_t) {});
     hmm::synchronize();
-    const pid_t child = fork();
-    if (child == 0) {
-        int wrong = 0;
+    EXPECT_TRUE(holds_in_child([&] {
+        bool good = true;
         for (const outcome& each : outcomes_of_all(of)) {
             if (each.code == hmmErrorForkedProcess) continue;
             std::fprintf(stderr, "%s: %d\n", each.name, each.code);
-            wrong = 1;
+            good = false;
         }
-        _exit(wrong);
-    }
-    int status = -1;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_EQ(status, 0);
+        return good;
+    }));
 }
 
 struct cancelled_thread {

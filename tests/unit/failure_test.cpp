@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Device failures with a fake kernel: exceptions, time limits, and messages on standard error.
 #include "failure_report.hpp"
-#include "fakes/fake_kernel.hpp"
-#include "hmm/hmm.hpp"
+#include "runtime_checks.hpp"
 #include "sys/syscalls.hpp"
-
-#include <gtest/gtest.h>
 
 #include <csignal>
 #include <cstdlib>
@@ -26,8 +23,7 @@ class Failure : public testing::Test {
     ~Failure() override {
         hmmDeviceReset();
         kernel.environment.clear();
-        while (hmmGetLastError() != hmmSuccess)
-            continue;
+        forget_errors();
     }
 
     template <class Function>
@@ -36,10 +32,7 @@ class Failure : public testing::Test {
         hmm::synchronize();
     }
 
-    static void spin() {
-        while (!kernel.agent_is_gone())
-            std::this_thread::yield();
-    }
+    static void spin() { wait_until(fakes::fake_kernel::agent_is_gone); }
 };
 
 #define EXPECT_CONTAINS(text, part)                                                                \

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <sys/wait.h>
-#include <unistd.h>
 
 using fakes::kernel;
 
@@ -195,12 +193,8 @@ TEST_F(Gmem, HostFunctionsMayNotCall) {
 TEST_F(Gmem, AForkedChildHasNoDevice) {
     hmm::launch(1, [](std::size_t) {});
     hmm::synchronize();
-    const pid_t child = fork();
-    if (child == 0)
-        _exit(prefetch(address(), page, device0) == ENODEV && gmemGetNumaId() == -1 ? 0 : 1);
-    int status = -1;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_EQ(status, 0);
+    EXPECT_TRUE(holds_in_child(
+        [&] { return prefetch(address(), page, device0) == ENODEV && gmemGetNumaId() == -1; }));
 }
 
 [[noreturn]] void call_without_modules() {

@@ -2,10 +2,7 @@
 // The memory interface on top of the fakes. Each test begins with empty fakes.
 #pragma once
 
-#include "fakes/fake_kernel.hpp"
-#include "hmm/hmm.hpp"
-
-#include <gtest/gtest.h>
+#include "runtime_checks.hpp"
 
 #include <array>
 #include <cstddef>
@@ -27,8 +24,7 @@ class MemoryOverFakes : public testing::Test {
             hmmDeviceReset();
         }
         fakes::kernel.memory.clear();
-        while (hmmGetLastError() != hmmSuccess)
-            continue;
+        forget_errors();
     }
 
     static constexpr hmmMemLocation on(int device) { return {hmmMemLocationTypeDevice, device}; }

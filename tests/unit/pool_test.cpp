@@ -44,10 +44,7 @@ class Pool : public MemoryOverFakes {
     }
     /// Queues work that runs until open().
     void close(hmm::stream_ref in) {
-        hmm::launch(in, 1, [&](std::size_t) {
-            while (!open_)
-                std::this_thread::yield();
-        });
+        hmm::launch(in, 1, [&](std::size_t) { wait_for(open_); });
     }
     void open() { open_ = true; }
 
@@ -132,8 +129,7 @@ TEST_F(Pool, WithoutOpportunisticReuseGoesByTheOrderOfStreamsAlone) {
               hmmSuccess);
     char* const first = allocate(page, left);
     free(first, left);
-    while (!left.idle()) // idle() does not synchronize
-        std::this_thread::yield();
+    wait_until([&] { return left.idle(); }); // idle() does not synchronize
     char* const second = allocate(page, right);
     EXPECT_NE(second, first);
     EXPECT_EQ(allocate(page, left), first);

@@ -195,12 +195,10 @@ TEST_F(Callbacks, OfADeviceThatIsResetAreToldThatItIsLost) {
     const hmm::stream in;
     hmm::launch(in, 1, [&](std::size_t) {
         begun = true;
-        while (!kernel.agent_is_gone())
-            std::this_thread::yield();
+        wait_until(fakes::fake_kernel::agent_is_gone);
     });
     ASSERT_EQ(hmmStreamAddCallback(in.get(), keep_status, &seen, 0), hmmSuccess);
-    while (!begun)
-        std::this_thread::yield();
+    wait_for(begun);
     EXPECT_EQ(hmmDeviceReset(), hmmSuccess);
     EXPECT_EQ(seen, std::vector{hmmErrorDeviceLost});
 }
@@ -210,8 +208,7 @@ TEST_F(Callbacks, AllAreToldThatTheAgentWasLost) {
     std::atomic<bool> open = false;
     const hmm::stream in;
     hmm::launch(in, 1, [&](std::size_t) {
-        while (!open)
-            std::this_thread::yield();
+        wait_for(open);
         kernel.lose_agent();
     });
     for (int i = 0; i < 3; i++)

@@ -60,18 +60,6 @@ class Wrappers : public MemoryOverFakes {
     }
 };
 
-/// Checks that f() throws the error of @operation.
-template <class Function>
-void expect_error(hmmError_t code, const char* operation, Function f) {
-    try {
-        f();
-        ADD_FAILURE() << operation << ": no error";
-    } catch (const hmm::error& error) {
-        EXPECT_EQ(error.code(), code) << error.what();
-        EXPECT_STREQ(error.operation(), operation);
-    }
-}
-
 TEST_F(Wrappers, MemoryOfADeviceIsItsOwnWhicheverIsCurrent) {
     for (const hmm::device current : {hmm::device(0), hmm::device(1)}) {
         hmm::set_device(current);

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// Parts of messages, for tests of the runtime and of hmmctl.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+/// Succeeds if a message has all these parts: names, numbers and advice. The rest of the wording
+/// may change.
+inline testing::AssertionResult mentions(const std::string& message,
+                                         std::initializer_list<std::string_view> parts) {
+    for (const std::string_view part : parts)
+        if (message.find(part) == std::string::npos)
+            return testing::AssertionFailure() << "`" << part << "` is not in: " << message;
+    return testing::AssertionSuccess();
+}
