@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The script for gnuplot that hmmctl bench makes from a result.
 #include "bench_fixture.hpp"
+#include "messages.hpp"
 
 #include "bench_plan.hpp"
 #include "bench_plot.hpp"
 #include "failure.hpp"
-
-#include <gtest/gtest.h>
 
 namespace {
 
@@ -21,16 +20,12 @@ std::string block_of(const std::string& script, const std::string& name) {
     return script.substr(from, script.find("END\n", from) - from);
 }
 
-bool has(const std::string& script, const std::string& text) {
-    return script.find(text) != std::string::npos;
-}
-
 TEST(BenchPlot, HasRatiosToPrefetchAndQuartiles) {
     const std::string script = plot_script(some_result(), plot_format::svg);
     EXPECT_EQ(block_of(script, "cases0"), "\"triad\" 1 0.75 1.25 1.5 1.25 1.75\n");
-    EXPECT_TRUE(has(script, "time / time with prefetch")) << script;
-    EXPECT_TRUE(has(script, "using 2:3:4:xtic(1) title 'prefetch'")) << script;
-    EXPECT_TRUE(has(script, "using 5:6:7 title 'faults'")) << script;
+    EXPECT_TRUE(
+        mentions(script, {"time / time with prefetch", "using 2:3:4:xtic(1) title 'prefetch'",
+                          "using 5:6:7 title 'faults'"}));
 }
 
 TEST(BenchPlot, HasTimesIfAPatternHasNoPrefetch) {
@@ -39,20 +34,20 @@ TEST(BenchPlot, HasTimesIfAPatternHasNoPrefetch) {
     const std::string script = plot_script(result, plot_format::svg);
     EXPECT_EQ(block_of(script, "cases0"), "\"triad\" 2000 1500 2500 3000 2500 3500\n"
                                           "\"list\" - - - 500 500 500\n");
-    EXPECT_TRUE(has(script, "time [ms]")) << script;
+    EXPECT_TRUE(mentions(script, {"time [ms]"}));
 }
 
 TEST(BenchPlot, NamesTheClock) {
     bench_result result = scaled_result();
-    EXPECT_TRUE(has(plot_script(result, plot_format::svg), "set ylabel 'time [us]'"));
+    EXPECT_TRUE(mentions(plot_script(result, plot_format::svg), {"set ylabel 'time [us]'"}));
     result.clock = clock_of_instructions;
     result.device.lanes = 1;
     const std::string script = plot_script(result, plot_format::svg);
-    EXPECT_TRUE(has(script, "set ylabel 'instructions / those with prefetch'")) << script;
-    EXPECT_TRUE(has(script, "set ylabel 'thousands of instructions'")) << script;
-    EXPECT_TRUE(has(script, "set ylabel 'pages / 1000000000 instructions'")) << script;
-    EXPECT_TRUE(has(script, ", 1 lane, Linux")) << script;
-    EXPECT_FALSE(has(script, "time")) << script;
+    EXPECT_TRUE(
+        mentions(script, {"set ylabel 'instructions / those with prefetch'",
+                          "set ylabel 'thousands of instructions'",
+                          "set ylabel 'pages / 1000000000 instructions'", ", 1 lane, Linux"}));
+    EXPECT_FALSE(mentions(script, {"time"}));
 }
 
 TEST(BenchPlot, HasAPanelForEachFootprintAndThePeers) {
@@ -60,8 +55,7 @@ TEST(BenchPlot, HasAPanelForEachFootprintAndThePeers) {
     result.cases.push_back(case_of("triad", "prefetch", {4}));
     result.cases.back().footprint = 1.5;
     const std::string script = plot_script(result, plot_format::png);
-    EXPECT_TRUE(has(script, "set terminal pngcairo ")) << script;
-    EXPECT_TRUE(has(script, "set multiplot layout 3,1 ")) << script;
+    EXPECT_TRUE(mentions(script, {"set terminal pngcairo ", "set multiplot layout 3,1 "}));
     EXPECT_EQ(block_of(script, "cases1"), "\"triad\" 1 1 1\n");
     EXPECT_EQ(block_of(script, "peers"), "0 \"storm\" 4.5 4.25 4.75\n");
 }
@@ -70,7 +64,7 @@ TEST(BenchPlot, HasAPanelForScaling) {
     bench_result result = scaled_result();
     result.cases.clear();
     const std::string script = plot_script(result, plot_format::svg);
-    EXPECT_TRUE(has(script, "set multiplot layout 2,1 ")) << script;
+    EXPECT_TRUE(mentions(script, {"set multiplot layout 2,1 "}));
     EXPECT_EQ(block_of(script, "scaling"), "0 \"storm by 1 lanes\" 2000 2000 2000\n"
                                            "1 \"storm by 2 lanes\" 2500 2500 2500\n");
 }
@@ -79,8 +73,8 @@ TEST(BenchPlot, HasAPanelForScaling) {
 TEST(BenchPlot, QuotesNames) {
     bench_result result = some_result();
     result.device.name = "it's `reboot`\n";
-    EXPECT_TRUE(has(plot_script(result, plot_format::svg), "title 'it''s `reboot`? (256 MiB)"))
-        << plot_script(result, plot_format::svg);
+    EXPECT_TRUE(
+        mentions(plot_script(result, plot_format::svg), {"title 'it''s `reboot`? (256 MiB)"}));
 }
 
 TEST(BenchPlot, KeepsNamesInsideTheirBlock) {
@@ -89,7 +83,7 @@ TEST(BenchPlot, KeepsNamesInsideTheirBlock) {
     result.peers[0].name = "END\n";
     const std::string script = plot_script(result, plot_format::svg);
     EXPECT_EQ(block_of(script, "cases0"), "\"??END?reboot\" 1 1 1\n");
-    EXPECT_TRUE(has(script, "$peers << END\n0 \"END?\" 4.5 4.25 4.75\nEND\n")) << script;
+    EXPECT_TRUE(mentions(script, {"$peers << END\n0 \"END?\" 4.5 4.25 4.75\nEND\n"}));
 }
 
 TEST(BenchPlot, OfNothingIsAFailure) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "code_place.hpp"
 
-#include <gtest/gtest.h>
+#include "messages.hpp"
 
 #include <cstring>
 #include <string>
@@ -24,11 +24,10 @@ std::uint64_t address(const void* pointer) {
 TEST(CodePlace, AFunctionOfTheProgramHasNameFileAndLine) {
     const auto* const begin = reinterpret_cast<const void*>(&has_a_name);
     const code_place place = find_code(address(begin));
-    EXPECT_NE(std::string(place.function).find("has_a_name"), std::string::npos) << place.function;
+    EXPECT_TRUE(mentions(place.function, {"has_a_name"}));
     EXPECT_EQ(place.offset, 0u);
-    EXPECT_NE(std::string(place.object).find("hmmrt-unit-tests"), std::string::npos);
-    EXPECT_NE(std::string(place.source.file).find("code_place_test.cpp"), std::string::npos)
-        << place.source.file;
+    EXPECT_TRUE(mentions(place.object, {"hmmrt-unit-tests"}));
+    EXPECT_TRUE(mentions(place.source.file, {"code_place_test.cpp"}));
     // Optimised code starts with any line of the function.
     EXPECT_GE(place.source.line, line_of_function);
     EXPECT_LE(place.source.line, line_of_function + 3);
@@ -42,7 +41,7 @@ TEST(CodePlace, OffsetsCountFromTheFunction) {
 
 TEST(CodePlace, AFunctionOfALibraryHasAName) {
     const code_place place = find_code(address(reinterpret_cast<const void*>(&std::strtoull)));
-    EXPECT_NE(std::string(place.function).find("strtoull"), std::string::npos) << place.function;
+    EXPECT_TRUE(mentions(place.function, {"strtoull"}));
     EXPECT_TRUE(is_system_object(place.object)) << place.object;
 }
 

@@ -3,12 +3,8 @@
 #include "cpu/cpu_machine.hpp"
 
 #include "cpu/knobs.hpp"
-#include "fakes/fake_kernel.hpp"
+#include "runtime_checks.hpp"
 #include "settings.hpp"
-
-#include "failure.hpp"
-
-#include <gtest/gtest.h>
 
 #include <cerrno>
 
@@ -199,9 +195,8 @@ TEST(MachineChoice, FollowsTheVariableElseWhatThereIs) {
     EXPECT_FALSE(choose_machine()->shares_page_tables()) << "the modules are loaded";
     fakes::kernel.manager_open_error = ENOENT;
     EXPECT_TRUE(choose_machine()->shares_page_tables());
-    const std::string told = fakes::kernel.take_errors();
-    for (const char* part : {"hmmrt: no modules are loaded", "/dev/hmmrt", "(HMMRT_DEVICE=cpu)\n"})
-        EXPECT_NE(told.find(part), std::string::npos) << told;
+    EXPECT_TRUE(mentions(fakes::kernel.take_errors(),
+                         {"hmmrt: no modules are loaded", "/dev/hmmrt", "(HMMRT_DEVICE=cpu)\n"}));
     fakes::kernel.environment["HMMRT_DEVICE"] = "simulated";
     EXPECT_FALSE(choose_machine()->shares_page_tables());
     fakes::kernel.environment["HMMRT_DEVICE"] = "gpu";
@@ -214,12 +209,8 @@ TEST(MachineChoice, ValgrindGetsTheCpuDeviceOrAMessage) {
     fakes::kernel.valgrind = true;
     for (const char* wanted : {"", "simulated"}) {
         fakes::kernel.environment["HMMRT_DEVICE"] = wanted;
-        try {
-            choose_machine();
-            ADD_FAILURE() << "the modules are loaded: " << wanted;
-        } catch (const failure& error) {
-            EXPECT_NE(std::string(error.what()).find("set HMMRT_DEVICE=cpu"), std::string::npos);
-        }
+        EXPECT_TRUE(mentions(message_of([] { choose_machine(); }), {"set HMMRT_DEVICE=cpu"}))
+            << "the modules are loaded: " << wanted;
     }
     fakes::kernel.environment["HMMRT_DEVICE"] = "cpu";
     EXPECT_TRUE(choose_machine()->shares_page_tables());

@@ -167,12 +167,9 @@ TEST(HmmctlSummaryText, HasTheLayoutOfNvprof) {
         "      1         -         -         -           -      700 ns  Device faults\n"
         "Total CPU faults: 0\n"))
         << text;
-    EXPECT_NE(text.find("\n  100.0%              1           0  1234  0x200000\n"),
-              std::string::npos)
-        << text;
-    EXPECT_NE(text.find("\n  100.0%       1  700 ns  -       ?         0x99\n"), std::string::npos)
-        << text;
-    EXPECT_TRUE(mentions(text, {"\n4 events ", "ring was full: 4 map\n"}));
+    EXPECT_TRUE(mentions(text, {"\n  100.0%              1           0  1234  0x200000\n",
+                                "\n  100.0%       1  700 ns  -       ?         0x99\n",
+                                "\n4 events ", "ring was full: 4 map\n"}));
 }
 
 TEST(HmmctlSummaryText, OfNothingSaysSo) {

@@ -124,8 +124,7 @@ TEST_F(HmmctlTrace, ReportWritesAPageBesideTheText) {
     const std::string text = report_trace(path_, false, "").text;
     path_ = folder_ / "page";
     EXPECT_EQ(report_trace(folder_ / "trace", false, path_).text, text);
-    EXPECT_NE(contents().find("<!DOCTYPE html>"), std::string::npos);
-    EXPECT_NE(contents().find("Unified memory profiling result:"), std::string::npos);
+    EXPECT_TRUE(mentions(contents(), {"<!DOCTYPE html>", "Unified memory profiling result:"}));
 }
 
 TEST_F(HmmctlTrace, ReportDoesNotReplaceTheRecordingByAPage) {
