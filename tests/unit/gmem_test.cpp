@@ -37,18 +37,16 @@ class Gmem : public MemoryOverFakes {
 
 TEST_F(Gmem, PrefetchMovesAllPagesThatTheRangeTouches) {
     EXPECT_EQ(prefetch(address(page + 1), page, device1), 0);
-    ASSERT_EQ(kernel.memory.prefetches.size(), 1u);
-    EXPECT_EQ(kernel.memory.prefetches[0].addr, address(page));
-    EXPECT_EQ(kernel.memory.prefetches[0].len, 2 * page);
-    EXPECT_EQ(kernel.memory.prefetches[0].location, kernel.devices[1].id);
+    EXPECT_EQ(kernel.memory.prefetches,
+              (prefetches{{address(page), 2 * page, kernel.devices[1].id}}));
 }
 
 TEST_F(Gmem, NumbersBelowTheDevicesAreNodesOfTheHost) {
     EXPECT_EQ(prefetch(address(), page, 5), 0);
     EXPECT_EQ(prefetch(address(), page, 1023), 0);
-    ASSERT_EQ(kernel.memory.prefetches.size(), 2u);
-    EXPECT_EQ(kernel.memory.prefetches[0].location, HMMRT_LOCATION_HOST_NODE(5u));
-    EXPECT_EQ(kernel.memory.prefetches[1].location, HMMRT_LOCATION_HOST_NODE(1023u));
+    EXPECT_EQ(kernel.memory.prefetches,
+              (prefetches{{address(), page, HMMRT_LOCATION_HOST_NODE(5u)},
+                          {address(), page, HMMRT_LOCATION_HOST_NODE(1023u)}}));
 }
 
 TEST_F(Gmem, NumaIdIsThatOfTheCurrentDevice) {
@@ -141,9 +139,7 @@ TEST_F(Gmem, StreamsOrderPrefetchesAndFrees) {
     EXPECT_EQ(gmemPrefetch(address(), page, device0, in.get()), 0);
     in.synchronize();
     EXPECT_EQ(kernel.memory.order, "pdp");
-    ASSERT_EQ(kernel.memory.discards.size(), 1u);
-    EXPECT_EQ(kernel.memory.discards[0].addr, address(page));
-    EXPECT_EQ(kernel.memory.discards[0].len, page);
+    EXPECT_EQ(kernel.memory.discards, (discards{{address(page), page}}));
     EXPECT_EQ(kernel.memory.prefetches[0].location, kernel.devices[1].id);
 }
 
@@ -158,8 +154,7 @@ TEST_F(Gmem, AStreamThatDoesNotExistIsRefused) {
 TEST_F(Gmem, PrefetchWithoutANumberGoesToTheCurrentDevice) {
     ASSERT_EQ(hmmSetDevice(1), hmmSuccess);
     EXPECT_EQ(gmemPrefetch(address(), page, nullptr), 0);
-    ASSERT_EQ(kernel.memory.prefetches.size(), 1u);
-    EXPECT_EQ(kernel.memory.prefetches[0].location, kernel.devices[1].id);
+    EXPECT_EQ(kernel.memory.prefetches, (prefetches{{address(), page, kernel.devices[1].id}}));
 }
 
 TEST_F(Gmem, PagesThatCannotMoveAreNoError) {

@@ -7,9 +7,12 @@
 #include <array>
 #include <cstddef>
 #include <string>
+#include <vector>
 
 class MemoryOverFakes : public testing::Test {
   protected:
+    using prefetches = std::vector<fakes::prefetch_call>; ///< address, length and location
+    using discards = std::vector<fakes::discard_call>;
     static constexpr std::size_t page = 4096;
     static constexpr std::size_t pages = 8;
     static constexpr hmmMemLocation host = {hmmMemLocationTypeHost, 0};

@@ -21,9 +21,9 @@ TEST_F(Prefetch, ToTheNodeOfTheCallingThread) {
     hmm::prefetch(memory(), hmm::current_numa_node);
     hmm::prefetch(memory(), hmm::numa_node(5));
     hmm::synchronize();
-    ASSERT_EQ(kernel.memory.prefetches.size(), 2u);
-    EXPECT_EQ(kernel.memory.prefetches[0].location, HMMRT_LOCATION_HOST_NODE(3u));
-    EXPECT_EQ(kernel.memory.prefetches[1].location, HMMRT_LOCATION_HOST_NODE(5u));
+    EXPECT_EQ(kernel.memory.prefetches,
+              (prefetches{{address(), pages * page, HMMRT_LOCATION_HOST_NODE(3u)},
+                          {address(), pages * page, HMMRT_LOCATION_HOST_NODE(5u)}}));
 }
 
 TEST_F(Prefetch, ReportSaysWhatBecameOfEachPage) {
@@ -100,19 +100,14 @@ TEST_F(Discard, TakesWholePagesInsideTheRangeOnly) {
     EXPECT_EQ(discard(&memory()[1], 2 * page - 2), hmmSuccess) << "no whole page: nothing to do";
     EXPECT_EQ(discard(&memory()[page], page), hmmSuccess);
     EXPECT_EQ(hmmDeviceSynchronize(), hmmSuccess);
-    ASSERT_EQ(kernel.memory.discards.size(), 2u);
-    EXPECT_EQ(kernel.memory.discards[0].addr, address(page));
-    EXPECT_EQ(kernel.memory.discards[0].len, 2 * page);
-    EXPECT_EQ(kernel.memory.discards[1].addr, address(page));
-    EXPECT_EQ(kernel.memory.discards[1].len, page);
+    EXPECT_EQ(kernel.memory.discards, (discards{{address(page), 2 * page}, {address(page), page}}));
 }
 
 TEST_F(Discard, ChecksNothingOutsideTheWholePages) {
     auto* const end = reinterpret_cast<std::byte*>(fakes::fake_memory::hole_end);
     EXPECT_EQ(discard(end - 1, 1 + page), hmmSuccess);
     EXPECT_EQ(hmmDeviceSynchronize(), hmmSuccess);
-    ASSERT_EQ(kernel.memory.discards.size(), 1u);
-    EXPECT_EQ(kernel.memory.discards[0].addr, fakes::fake_memory::hole_end);
+    EXPECT_EQ(kernel.memory.discards, (discards{{fakes::fake_memory::hole_end, page}}));
 }
 
 TEST_F(Discard, ArgumentsAreCheckedBeforeAnythingIsQueued) {
@@ -137,12 +132,8 @@ TEST_F(Discard, ArgumentsAreCheckedBeforeAnythingIsQueued) {
 TEST_F(Discard, ThenPrefetchMovesAlsoThePagesAtTheEnds) {
     hmm::discard_and_prefetch(memory().subspan(1, 2 * page), hmm::device(1));
     hmm::synchronize();
-    ASSERT_EQ(kernel.memory.discards.size(), 1u);
-    EXPECT_EQ(kernel.memory.discards[0].addr, address(page));
-    ASSERT_EQ(kernel.memory.prefetches.size(), 1u);
-    EXPECT_EQ(kernel.memory.prefetches[0].addr, address());
-    EXPECT_EQ(kernel.memory.prefetches[0].len, 3 * page);
-    EXPECT_EQ(kernel.memory.prefetches[0].location, 2u);
+    EXPECT_EQ(kernel.memory.discards, (discards{{address(page), page}}));
+    EXPECT_EQ(kernel.memory.prefetches, (prefetches{{address(), 3 * page, 2}}));
 }
 
 TEST_F(Discard, OfSeveralRangesIsDoneOneAfterTheOther) {
@@ -150,11 +141,9 @@ TEST_F(Discard, OfSeveralRangesIsDoneOneAfterTheOther) {
     const std::size_t sizes[] = {page, 2 * page, 3 * page};
     EXPECT_EQ(hmmMemDiscardBatchAsync(ptrs, sizes, 3, 0, nullptr), hmmSuccess);
     EXPECT_EQ(hmmDeviceSynchronize(), hmmSuccess);
-    ASSERT_EQ(kernel.memory.discards.size(), 3u);
-    for (std::size_t i = 0; i < 3; i++) {
-        EXPECT_EQ(kernel.memory.discards[i].addr, reinterpret_cast<std::uint64_t>(ptrs[i]));
-        EXPECT_EQ(kernel.memory.discards[i].len, sizes[i]);
-    }
+    EXPECT_EQ(kernel.memory.discards, (discards{{address(2 * page), page},
+                                                {address(), 2 * page},
+                                                {address(5 * page), 3 * page}}));
     EXPECT_EQ(kernel.memory.order, "ddd");
 }
 
@@ -169,14 +158,14 @@ TEST_F(Discard, ThenPrefetchOfSeveralTakesEachRangeInItsTurn) {
               hmmSuccess);
     EXPECT_EQ(hmmDeviceSynchronize(), hmmSuccess);
     EXPECT_EQ(kernel.memory.order, "dpdpdpdp");
-    ASSERT_EQ(kernel.memory.discards.size(), 4u);
-    ASSERT_EQ(kernel.memory.prefetches.size(), 4u);
+    prefetches moved;
+    discards discarded;
     for (std::size_t i = 0; i < 4; i++) {
-        EXPECT_EQ(kernel.memory.discards[i].addr, address(2 * page * i));
-        EXPECT_EQ(kernel.memory.prefetches[i].addr, address(2 * page * i));
-        EXPECT_EQ(kernel.memory.prefetches[i].len, sizes[i]);
-        EXPECT_EQ(kernel.memory.prefetches[i].location, i < 2 ? 2u : HMMRT_LOCATION_HOST);
+        discarded.push_back({address(2 * page * i), sizes[i]});
+        moved.push_back({address(2 * page * i), sizes[i], i < 2 ? 2u : HMMRT_LOCATION_HOST});
     }
+    EXPECT_EQ(kernel.memory.discards, discarded);
+    EXPECT_EQ(kernel.memory.prefetches, moved);
 }
 
 TEST_F(Discard, OfAHoleOrOfLockedMemoryIsReportedOnce) {

@@ -236,10 +236,7 @@ TEST_F(Wrappers, ReportGivesTheOutcomeOfEachPage) {
     EXPECT_EQ(outcomes,
               (std::vector<hmmPageOutcome>{hmmOutcomeMoved, hmmOutcomeStayed(hmmStayPinned),
                                            hmmOutcomeMoved, 255}));
-    ASSERT_EQ(kernel.memory.prefetches.size(), 1u);
-    EXPECT_EQ(kernel.memory.prefetches[0].addr, address(page));
-    EXPECT_EQ(kernel.memory.prefetches[0].len, 3 * page);
-    EXPECT_EQ(kernel.memory.prefetches[0].location, 2u);
+    EXPECT_EQ(kernel.memory.prefetches, (prefetches{{address(page), 3 * page, 2}}));
 }
 
 TEST_F(Wrappers, ReportWithFewerOutcomesThanPagesIsRefused) {

@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <ostream>
 #include <set>
 #include <string>
 #include <vector>
@@ -22,12 +23,22 @@ struct prefetch_call {
     std::uint64_t addr;
     std::uint64_t len;
     std::uint32_t location;
+    bool operator==(const prefetch_call&) const = default;
 };
 
 struct discard_call {
     std::uint64_t addr;
     std::uint64_t len;
+    bool operator==(const discard_call&) const = default;
 };
+
+inline std::ostream& operator<<(std::ostream& to, const discard_call& one) {
+    return to << std::hex << one.addr << " + " << one.len << std::dec;
+}
+
+inline std::ostream& operator<<(std::ostream& to, const prefetch_call& one) {
+    return to << discard_call{one.addr, one.len} << " to " << one.location;
+}
 
 struct fake_page {
     std::uint32_t location = HMMRT_LOCATION_HOST;
