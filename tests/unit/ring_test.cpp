@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -42,6 +43,52 @@ class Ring : public testing::Test {
         return static_cast<int>(mine.from - ctl->queues);
     }
 
+    /// Starts threads that act as lanes until is_over(): they take pieces with take(), and run
+    /// them.
+    template <class Take, class Run, class Condition>
+    void start_lanes(Take take, Run run, Condition is_over) {
+        for (std::uint32_t i = 0; i < lanes; i++)
+            threads.emplace_back([this, take, run, is_over] {
+                piece own = {};
+                queue_turns own_turns;
+                while (!is_over()) {
+                    const std::uint32_t bell = ctl->doorbell.load();
+                    if (!take(own_turns, own)) {
+                        ctl->sleepers.fetch_add(1);
+                        if (!is_over()) futex_wait(ctl->doorbell, bell);
+                        ctl->sleepers.fetch_sub(1);
+                        continue;
+                    }
+                    run(own);
+                    ring_finish(*ctl, own, 1);
+                    if (is_over()) ring_wake_lanes(*ctl, lanes);
+                }
+            });
+    }
+    /// The same for pieces of all queues.
+    template <class Run, class Condition>
+    void start_lanes(Run run, Condition is_over) {
+        start_lanes(
+            [this](queue_turns& own_turns, piece& own) { return ring_find(*ctl, own_turns, own); },
+            run, is_over);
+    }
+    void join_lanes() {
+        for (std::thread& thread : threads)
+            thread.join();
+    }
+    static void wait_for_space(const work_queue& in) {
+        while (ring_full(in))
+            std::this_thread::yield();
+    }
+    /// Checks that @order has the numbers below @count in their order.
+    static void expect_all_in_order(const std::vector<std::uint32_t>& order, std::uint32_t count) {
+        std::vector<std::uint32_t> expected(count);
+        std::iota(expected.begin(), expected.end(), 0u);
+        EXPECT_EQ(order, expected);
+    }
+
+    static constexpr std::uint32_t lanes = 4;
+    std::vector<std::thread> threads;
     std::unique_ptr<control> ctl = std::make_unique<control>();
     work_queue& queue = ctl->queues[0];
     queue_turns turns;
@@ -142,32 +189,16 @@ TEST_F(Ring, SequenceNumbersMayWrap) {
 /// Threads act as lanes of an agent, and count how often each item of each
 /// launch runs.
 TEST_F(Ring, ManyLanesRunEveryPieceOnce) {
-    constexpr std::uint32_t launches = 3000, most_pieces = 7, lanes = 4;
+    constexpr std::uint32_t launches = 3000, most_pieces = 7;
     std::vector<std::atomic<int>> runs(launches * most_pieces);
-    std::vector<std::thread> threads;
-    for (std::uint32_t i = 0; i < lanes; i++)
-        threads.emplace_back([&] {
-            piece own = {};
-            while (queue.completed.load() != launches) {
-                const std::uint32_t bell = ctl->doorbell.load();
-                if (ring_take(*ctl, queue, 1, own) == 0) {
-                    ctl->sleepers.fetch_add(1);
-                    if (queue.completed.load() != launches) futex_wait(ctl->doorbell, bell);
-                    ctl->sleepers.fetch_sub(1);
-                    continue;
-                }
-                runs[own.sequence * most_pieces + own.index]++;
-                ring_finish(*ctl, own, 1);
-                if (queue.completed.load() == launches) ring_wake_lanes(*ctl, lanes);
-            }
-        });
+    start_lanes([&](queue_turns&, piece& own) { return ring_take(*ctl, queue, 1, own) != 0; },
+                [&](const piece& own) { runs[own.sequence * most_pieces + own.index]++; },
+                [&] { return queue.completed.load() == launches; });
     for (std::uint32_t i = 0; i < launches; i++) {
-        while (ring_full(queue))
-            std::this_thread::yield();
+        wait_for_space(queue);
         publish(1 + i % most_pieces);
     }
-    for (std::thread& thread : threads)
-        thread.join();
+    join_lanes();
     for (std::uint32_t i = 0; i < launches; i++)
         for (std::uint32_t k = 0; k < most_pieces; k++)
             EXPECT_EQ(runs[i * most_pieces + k], k < 1 + i % most_pieces ? 1 : 0);
@@ -278,119 +309,69 @@ TEST_F(Ring, QueuesOfAKindAreDisjointAndCoverAll) {
 /// Each entry of a queue waits for an entry of the previous queue, in a chain
 /// through all queues.
 TEST_F(Ring, ManyLanesKeepTheOrderAcrossQueues) {
-    constexpr std::uint32_t rounds = 500, chain = 8, lanes = 4;
+    constexpr std::uint32_t rounds = 500, chain = 8;
     std::vector<std::uint32_t> order;
     std::atomic<std::uint32_t> over = 0;
-    std::vector<std::thread> threads;
-    for (std::uint32_t i = 0; i < lanes; i++)
-        threads.emplace_back([&] {
-            piece own = {};
-            queue_turns own_turns;
-            while (over.load() < rounds * chain) {
-                const std::uint32_t bell = ctl->doorbell.load();
-                if (!ring_find(*ctl, own_turns, own)) {
-                    ctl->sleepers.fetch_add(1);
-                    if (over.load() < rounds * chain) futex_wait(ctl->doorbell, bell);
-                    ctl->sleepers.fetch_sub(1);
-                    continue;
-                }
-                // One chain through all queues: no two entries run at the same
-                // time.
-                order.push_back(own.sequence * chain +
-                                static_cast<std::uint32_t>(own.from - ctl->queues));
-                over++;
-                ring_finish(*ctl, own, 1);
-                if (over.load() == rounds * chain) ring_wake_lanes(*ctl, lanes);
-            }
-        });
+    start_lanes(
+        [&](const piece& own) { // one chain through all queues: no two entries run at a time
+            order.push_back(own.sequence * chain +
+                            static_cast<std::uint32_t>(own.from - ctl->queues));
+            over++;
+        },
+        [&] { return over.load() >= rounds * chain; });
     for (std::uint32_t round = 0; round < rounds; round++)
         for (std::uint32_t number = 0; number < chain; number++) {
-            while (ring_full(ctl->queues[number]))
-                std::this_thread::yield();
+            wait_for_space(ctl->queues[number]);
             const std::uint32_t before = (number + chain - 1) % chain;
             publish_after(ctl->queues[number], ctl->queues[before],
                           number == 0 ? round : round + 1);
         }
-    for (std::thread& thread : threads)
-        thread.join();
-    ASSERT_EQ(order.size(), rounds * chain);
-    for (std::uint32_t i = 0; i < order.size(); i++)
-        EXPECT_EQ(order[i], i);
+    join_lanes();
+    expect_all_in_order(order, rounds * chain);
 }
 
 /// Serial entries next to parallel ones. Each piece of a serial entry runs
 /// once, in order, on one lane at a time.
 TEST_F(Ring, ManyLanesTakeTurnsAtSerialEntries) {
-    constexpr std::uint32_t rounds = 500, pieces = 7, lanes = 4;
+    constexpr std::uint32_t rounds = 500, pieces = 7;
     std::vector<std::uint32_t> order;
     std::atomic<std::uint32_t> inside = 0, over = 0;
-    std::vector<std::thread> threads;
-    for (std::uint32_t i = 0; i < lanes; i++)
-        threads.emplace_back([&] {
-            piece own = {};
-            queue_turns own_turns;
-            while (over.load() < 2 * rounds * pieces) {
-                const std::uint32_t bell = ctl->doorbell.load();
-                if (!ring_find(*ctl, own_turns, own)) {
-                    ctl->sleepers.fetch_add(1);
-                    if (over.load() < 2 * rounds * pieces) futex_wait(ctl->doorbell, bell);
-                    ctl->sleepers.fetch_sub(1);
-                    continue;
-                }
-                if (own.from == &queue) {
-                    EXPECT_EQ(inside.fetch_add(1), 0u);
-                    order.push_back(own.sequence * pieces + own.index);
-                    inside.fetch_sub(1);
-                }
-                over++;
-                ring_finish(*ctl, own, 1);
-                if (over.load() == 2 * rounds * pieces) ring_wake_lanes(*ctl, lanes);
+    start_lanes(
+        [&](const piece& own) {
+            if (own.from == &queue) {
+                EXPECT_EQ(inside.fetch_add(1), 0u);
+                order.push_back(own.sequence * pieces + own.index);
+                inside.fetch_sub(1);
             }
-        });
+            over++;
+        },
+        [&] { return over.load() >= 2 * rounds * pieces; });
     for (std::uint32_t round = 0; round < rounds; round++) {
-        while (ring_full(queue) || ring_full(ctl->queues[1]))
-            std::this_thread::yield();
+        wait_for_space(queue);
+        wait_for_space(ctl->queues[1]);
         publish(queue, pieces, entry_kind::serial);
         publish(ctl->queues[1], pieces);
     }
-    for (std::thread& thread : threads)
-        thread.join();
-    ASSERT_EQ(order.size(), rounds * pieces);
-    for (std::uint32_t i = 0; i < order.size(); i++)
-        EXPECT_EQ(order[i], i);
+    join_lanes();
+    expect_all_in_order(order, rounds * pieces);
 }
 
 /// One gate releases several entries that can only end together: the ring must
 /// wake all lanes.
 TEST_F(Ring, EntriesThatWaitedForTheSameRunSideBySide) {
-    constexpr std::uint32_t rounds = 300, lanes = 4;
+    constexpr std::uint32_t rounds = 300;
     std::atomic<std::uint32_t> met = 0;
-    std::vector<std::thread> threads;
-    for (std::uint32_t i = 0; i < lanes; i++)
-        threads.emplace_back([&] {
-            piece own = {};
-            queue_turns own_turns;
-            while (met.load() < rounds * lanes) {
-                const std::uint32_t bell = ctl->doorbell.load();
-                if (!ring_find(*ctl, own_turns, own)) {
-                    ctl->sleepers.fetch_add(1);
-                    if (met.load() < rounds * lanes) futex_wait(ctl->doorbell, bell);
-                    ctl->sleepers.fetch_sub(1);
-                    continue;
-                }
-                if (own.from != &queue) {
-                    met++;
-                    while (met.load() < (own.sequence + 1) * lanes)
-                        std::this_thread::yield();
-                }
-                ring_finish(*ctl, own, 1);
-                if (met.load() == rounds * lanes) ring_wake_lanes(*ctl, lanes);
-            }
-        });
+    start_lanes(
+        [&](const piece& own) {
+            if (own.from == &queue) return;
+            met++;
+            while (met.load() < (own.sequence + 1) * lanes)
+                std::this_thread::yield();
+        },
+        [&] { return met.load() >= rounds * lanes; });
     for (std::uint32_t round = 0; round < rounds; round++) {
         for (std::uint32_t number = 0; number <= lanes; number++)
-            while (ring_full(ctl->queues[number]))
-                std::this_thread::yield();
+            wait_for_space(ctl->queues[number]);
         publish(queue, 1, entry_kind::gate);
         for (std::uint32_t number = 1; number <= lanes; number++)
             publish_after(ctl->queues[number], queue, round + 1);
@@ -400,8 +381,7 @@ TEST_F(Ring, EntriesThatWaitedForTheSameRunSideBySide) {
             std::this_thread::yield();
         ring_open_gate(*ctl, queue, round);
     }
-    for (std::thread& thread : threads)
-        thread.join();
+    join_lanes();
     EXPECT_EQ(met.load(), rounds * lanes);
 }
 
