@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Allocation sites: what the preloaded library records of a program, and how hmmctl attributes
 // faults to the code that allocated the memory.
-#include "hmmctl_events.hpp"
-#include "hmmctl_failure.hpp"
+#include "hmmctl_report.hpp"
 
 #include "address_map.hpp"
 #include "allocation_file.hpp"
 #include "allocation_sites.hpp"
 #include "allocations.hpp"
 #include "child.hpp"
-#include "json_schema.hpp"
 #include "run_program.hpp"
 #include "trace_file.hpp"
 
@@ -388,14 +386,8 @@ hmmrt_event fault_at(hmmrt_event_type type, std::uint64_t number, std::uint64_t 
     return event;
 }
 
-struct reported {
-    trace_header header;
-    summary sums;
-    std::map<std::uint64_t, observed_process> processes;
-    event_drops dropped = {};
-
+struct reported : profiled {
     explicit reported(bool with_records = true) {
-        processes[tested_space].pid = tested_pid;
         if (with_records)
             sums.add(std::vector{record_of(allocated, 50, 0, 2 * page, 0x10),
                                  record_of(allocated, 60, 4 * page, page, 0x20),
@@ -406,31 +398,22 @@ struct reported {
             fault_at(HMMRT_EVENT_DEVICE_FAULT, 1, 110), fault_at(HMMRT_EVENT_CPU_FAULT, 1, 120),
             fault_at(HMMRT_EVENT_DEVICE_FAULT, 0, 230)});
     }
-    summary_of what() const { return {header, sums, processes, dropped}; }
 };
 
 TEST(HmmctlAllocationReport, CountsTheFaultsOfEachPlace) {
     const json found = to_json(reported().what());
     EXPECT_EQ(what_is_wrong_with(found, "profile"), "");
     ASSERT_EQ(found["allocations"].size(), 2u) << found["allocations"];
-    const json& most = found["allocations"][0];
-    EXPECT_EQ(most["space"], tested_space);
-    EXPECT_EQ(most["pid"], tested_pid);
-    EXPECT_EQ(most["device_faults"], 2) << "one of them began before the allocation";
-    EXPECT_EQ(most["cpu_faults"], 1);
-    EXPECT_EQ(most["nanoseconds"], 20);
-    EXPECT_EQ(most["count"], 1);
-    EXPECT_EQ(most["bytes"], 2 * page);
-    EXPECT_EQ(most["calls"], json::array({{{"function", ""}, {"place", "0x10"}}}));
-    EXPECT_EQ(found["allocations"][1]["device_faults"], 1);
-    EXPECT_EQ(found["allocations"][1]["count"], 2);
-    EXPECT_EQ(found["code"][0]["memory"], "");
-    EXPECT_EQ(found["code"][0]["allocated_at"], "0x10");
+    // One of the device faults began before the allocation.
+    EXPECT_TRUE(has_fields(found["allocations"][0], R"({
+        "space": 5, "pid": 1234, "device_faults": 2, "cpu_faults": 1, "nanoseconds": 20,
+        "count": 1, "bytes": 8192, "calls": [{"function": "", "place": "0x10"}]})"));
+    EXPECT_TRUE(has_fields(found["allocations"][1], R"({"device_faults": 1, "count": 2})"));
+    EXPECT_TRUE(has_fields(found["code"][0], R"({"memory": "", "allocated_at": "0x10"})"));
     EXPECT_EQ(found["dropped_allocations"], 0);
 }
 
 TEST(HmmctlAllocationReport, IsInTheText) {
-    summary_of what = reported().what();
     const reported without(false);
     EXPECT_EQ(text_of(without.what()).find("Allocation sites"), std::string::npos);
     const reported with;

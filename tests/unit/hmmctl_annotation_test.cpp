@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Annotations: which name an address has, and which faults belong to a section.
-#include "hmmctl_events.hpp"
-#include "hmmctl_failure.hpp"
+#include "hmmctl_report.hpp"
 
 #include "annotations.hpp"
-#include "json.hpp"
-#include "json_schema.hpp"
-#include "summary_text.hpp"
 #include "trace_export.hpp"
 
 #include <gtest/gtest.h>
@@ -88,37 +84,20 @@ hmmrt_event at(hmmrt_event event, std::uint64_t time, std::uint64_t duration = 0
     return event;
 }
 
-struct reported {
-    trace_header header;
-    summary sums;
-    std::map<std::uint64_t, observed_process> processes;
-    event_drops dropped = {};
-
-    explicit reported(const std::vector<hmmrt_event>& events) {
-        processes[tested_space].pid = tested_pid;
-        sums.add(events);
-    }
-    summary_of what() const { return {header, sums, processes, dropped}; }
-};
-
 TEST(HmmctlAnnotations, CountTheFaultsOfNamedMemory) {
     hmmrt_event cpu = event_of(HMMRT_EVENT_CPU_FAULT);
     cpu.addr = page;
-    const reported of({device_fault(0, page), name_of_memory(0, 2, "early"),
+    const profiled of({device_fault(0, page), name_of_memory(0, 2, "early"),
                        device_fault(0, page, 0x10), device_fault(0, page, 0x10),
                        name_of_memory(page, 1, "late"), device_fault(0, page, 0x10), cpu,
                        device_fault(0, 8 * page, 0x20)});
     const json found = to_json(of.what());
     EXPECT_EQ(what_is_wrong_with(found, "profile"), "");
     ASSERT_EQ(found["names"].size(), 2u);
-    EXPECT_EQ(found["names"][0]["name"], "early");
-    EXPECT_EQ(found["names"][0]["pid"], tested_pid);
-    EXPECT_EQ(found["names"][0]["device_faults"], 2);
-    EXPECT_EQ(found["names"][0]["cpu_faults"], 0);
-    EXPECT_EQ(found["names"][0]["nanoseconds"], 1400);
-    EXPECT_EQ(found["names"][1]["name"], "late");
-    EXPECT_EQ(found["names"][1]["device_faults"], 1);
-    EXPECT_EQ(found["names"][1]["cpu_faults"], 1);
+    EXPECT_TRUE(has_fields(found["names"][0], R"({
+        "name": "early", "pid": 1234, "device_faults": 2, "cpu_faults": 0, "nanoseconds": 1400})"));
+    EXPECT_TRUE(
+        has_fields(found["names"][1], R"({"name": "late", "device_faults": 1, "cpu_faults": 1})"));
     ASSERT_EQ(found["code"].size(), 2u);
     EXPECT_EQ(found["code"][0]["memory"], "early") << "two of three faults";
     EXPECT_EQ(found["code"][1]["memory"], "");
@@ -127,7 +106,7 @@ TEST(HmmctlAnnotations, CountTheFaultsOfNamedMemory) {
 TEST(HmmctlAnnotations, CountTheFaultsInEachSection) {
     hmmrt_event other = at(device_fault(0, 0), 150);
     other.space++;
-    const reported of({at(device_fault(0, 0), 99), at(device_fault(0, 0), 200),
+    const profiled of({at(device_fault(0, 0), 99), at(device_fault(0, 0), 200),
                        at(device_fault(0, 0), 100), other, at(device_fault(0, 0), 201),
                        at(annotation(HMMRT_EVENT_SECTION, "step"), 200, 100),
                        at(annotation(HMMRT_EVENT_SECTION, "step"), 300, 60),
@@ -135,23 +114,20 @@ TEST(HmmctlAnnotations, CountTheFaultsInEachSection) {
     const json profile = to_json(of.what()), found = profile["sections"];
     EXPECT_EQ(what_is_wrong_with(profile, "profile"), "");
     ASSERT_EQ(found.size(), 2u);
-    EXPECT_EQ(found[0]["name"], "all");
-    EXPECT_EQ(found[0]["count"], 1);
-    EXPECT_EQ(found[0]["nanoseconds"], 399);
-    EXPECT_EQ(found[0]["device_faults"], 4);
-    EXPECT_EQ(found[1]["name"], "step");
-    EXPECT_EQ(found[1]["count"], 2);
-    EXPECT_EQ(found[1]["nanoseconds"], 160);
-    EXPECT_EQ(found[1]["device_faults"], 2) << "those at its first and at its last moment";
+    EXPECT_TRUE(has_fields(
+        found[0], R"({"name": "all", "count": 1, "nanoseconds": 399, "device_faults": 4})"));
+    EXPECT_TRUE(has_fields(
+        found[1], R"({"name": "step", "count": 2, "nanoseconds": 160, "device_faults": 2})"))
+        << "with the faults at its first and at its last moment";
 }
 
 TEST(HmmctlAnnotations, AreInTheTextWithoutWhatControlsATerminal) {
-    const reported of({name_of_memory(0, 1, "gr\x1b[2Jid"), device_fault(0, 0, 0x10),
+    const profiled of({name_of_memory(0, 1, "gr\x1b[2Jid"), device_fault(0, 0, 0x10),
                        at(annotation(HMMRT_EVENT_SECTION, "so\nlve"), 300, 60)});
     const std::string text = text_of(of.what());
     EXPECT_TRUE(mentions(text, {"Named memory with the most faults", "gr?[2Jid", "so?lve"}));
     EXPECT_EQ(text.find('\x1b'), std::string::npos);
-    const std::string none = text_of(reported({device_fault(0, 0, 0x10)}).what());
+    const std::string none = text_of(profiled({device_fault(0, 0, 0x10)}).what());
     EXPECT_EQ(none.find("Named memory"), std::string::npos) << none;
     EXPECT_EQ(none.find("Sections"), std::string::npos) << none;
 }
@@ -169,24 +145,17 @@ std::string exported(void (*as)(const trace&, const text_sink&)) {
 TEST(HmmctlAnnotations, AreSlicesOfAChromeTrace) {
     const json found = json::parse(exported(export_chrome))["traceEvents"];
     ASSERT_EQ(found.size(), 3u);
-    EXPECT_EQ(found[0]["ph"], "X");
-    EXPECT_EQ(found[0]["name"], "so,l\"ve");
-    EXPECT_EQ(found[0]["ts"], 2.0);
-    EXPECT_EQ(found[0]["dur"], 1.0);
-    EXPECT_EQ(found[1]["ph"], "i");
-    EXPECT_EQ(found[1]["name"], "here");
-    EXPECT_EQ(found[2]["name"], "name");
-    EXPECT_EQ(found[2]["args"]["text"], "grid");
+    EXPECT_TRUE(has_fields(found[0], R"({"ph": "X", "name": "so,l\"ve", "ts": 2, "dur": 1})"));
+    EXPECT_TRUE(has_fields(found[1], R"({"ph": "i", "name": "here"})"));
+    EXPECT_TRUE(has_fields(found[2], R"({"name": "name", "args": {"text": "grid"}})"));
 }
 
 TEST(HmmctlAnnotations, AreTextsOfOtherFormats) {
     const json answer = json::parse(exported(export_json)), found = answer["events"];
     EXPECT_EQ(what_is_wrong_with(answer, "answer_of_trace_export"), "");
-    EXPECT_EQ(found[0]["type"], "section");
-    EXPECT_EQ(found[0]["text"], "so,l\"ve");
+    EXPECT_TRUE(has_fields(found[0], R"({"type": "section", "text": "so,l\"ve"})"));
     EXPECT_EQ(found[1]["type"], "mark");
-    EXPECT_EQ(found[2]["type"], "name");
-    EXPECT_EQ(found[2]["pages"], 2);
+    EXPECT_TRUE(has_fields(found[2], R"({"type": "name", "pages": 2})"));
     EXPECT_TRUE(mentions(exported(export_csv), {",\"so,l\"\"ve\"\n"}));
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The page of the HTML report: its data, its sums over time, and that no text can inject markup or
 // code.
-#include "hmmctl_events.hpp"
-#include "hmmctl_failure.hpp"
+#include "hmmctl_report.hpp"
 
 #include "html_report.hpp"
 
@@ -117,20 +116,15 @@ TEST(HmmctlTimeline, CutsAMigrationIntoBlocks) {
 
 // --- the data of the page
 
-struct described {
-    explicit described(const std::vector<hmmrt_event>& events) : when(timeline_of(events)) {
+struct described : profiled {
+    explicit described(const std::vector<hmmrt_event>& events)
+        : profiled(events), when(timeline_of(events)) {
         header.devices.push_back({0, "gpu", 1 << 30});
-        sums.add(events);
     }
+    json data() const { return page_data(what(), when); }
+    std::string page() const { return html_of(what(), when); }
 
-    json data() const { return page_data({header, sums, processes, dropped}, when); }
-    std::string page() const { return html_of({header, sums, processes, dropped}, when); }
-
-    trace_header header;
-    summary sums;
     timeline when;
-    std::map<std::uint64_t, observed_process> processes;
-    event_drops dropped = {};
 };
 
 TEST(HmmctlPage, HasTheTimelineOfEachDevice) {

@@ -263,15 +263,29 @@ TEST(HmmctlCode, WithoutAFileIsItsAddress) {
 
 // --- processes of events
 
-TEST(HmmctlWatch, LooksAgainForCallsThatAllocate) {
-    std::string root = fs::temp_directory_path() / "hmmctl-XXXXXX";
-    ASSERT_NE(mkdtemp(root.data()), nullptr);
+/// A folder that looks like procfs with the tested process.
+class HmmctlWatch : public testing::Test {
+  protected:
+    HmmctlWatch() {
+        fs::create_directory(folder);
+        std::ofstream(folder / "comm") << "name\n";
+        set_maps("1000-2000 r-xp 0 0 0 /a\n");
+    }
+    ~HmmctlWatch() override { fs::remove_all(root); }
+    void set_maps(const char* text) const { std::ofstream(folder / "maps") << text; }
+    static std::string fresh_folder() {
+        std::string name = fs::temp_directory_path() / "hmmctl-XXXXXX";
+        EXPECT_NE(mkdtemp(name.data()), nullptr);
+        return name;
+    }
+
+    const std::string root = fresh_folder();
     const fs::path folder = fs::path(root) / std::to_string(tested_pid);
-    fs::create_directory(folder);
-    std::ofstream(folder / "comm") << "name\n";
-    std::ofstream(folder / "maps") << "1000-2000 r-xp 0 0 0 /a\n";
     collected sink;
-    process_watch watch(sink, root);
+    process_watch watch{sink, root};
+};
+
+TEST_F(HmmctlWatch, LooksAgainForCallsThatAllocate) {
     allocation_record record;
     record.pid = tested_pid;
     record.frames[0] = 0x5000;
@@ -284,23 +298,13 @@ TEST(HmmctlWatch, LooksAgainForCallsThatAllocate) {
     look();
     EXPECT_EQ(sink.processes.size(), 1u) << "that is known";
     record.frames[1] = 0x5000;
-    std::ofstream(folder / "maps") << "5000-6000 r-xp 0 0 0 /b\n";
+    set_maps("5000-6000 r-xp 0 0 0 /b\n");
     look();
     ASSERT_EQ(sink.processes.size(), 2u);
     EXPECT_EQ(sink.processes[1].code[0].path, "/b");
-    fs::remove_all(root);
 }
 
-TEST(HmmctlWatch, LooksAgainForCodeThatItDoesNotKnow) {
-    std::string root = fs::temp_directory_path() / "hmmctl-XXXXXX";
-    ASSERT_NE(mkdtemp(root.data()), nullptr);
-    const fs::path folder = fs::path(root) / std::to_string(tested_pid);
-    fs::create_directory(folder);
-    std::ofstream(folder / "comm") << "name\n";
-    const auto set_maps = [&](const char* text) { std::ofstream(folder / "maps") << text; };
-    set_maps("1000-2000 r-xp 0 0 0 /a\n");
-    collected sink;
-    process_watch watch(sink, root);
+TEST_F(HmmctlWatch, LooksAgainForCodeThatItDoesNotKnow) {
     const auto look = [&](std::uint64_t ip) { watch.look(std::array{device_fault(0, 0, ip)}); };
     look(0);
     look(0x1000);

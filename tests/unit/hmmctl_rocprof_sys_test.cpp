@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The summary for ROCm Systems Profiler: fields and types match those that the profiler writes, and
 // the values match the events.
-#include "hmmctl_events.hpp"
+#include "hmmctl_report.hpp"
 
-#include "json_schema.hpp"
 #include "trace_export.hpp"
 #include "trace_rocprof_sys.hpp"
 
@@ -145,13 +144,10 @@ TEST(HmmctlRocprofSys, HasTheMigrationsOfEachDevice) {
     EXPECT_EQ(devices[0]["device_id"], 0);
     EXPECT_EQ(devices[0]["device_name"], "gpu0");
     const nlohmann::json& in = devices[0]["migrations"]["host_to_device"];
-    EXPECT_EQ(in["count"], 2);
-    EXPECT_EQ(in["avg_size_bytes"], 4 * 4096.0);
-    EXPECT_EQ(in["min_size_bytes"], 2 * 4096);
-    EXPECT_EQ(in["max_size_bytes"], 6 * 4096);
-    EXPECT_EQ(in["total_size_bytes"], 8 * 4096);
-    EXPECT_EQ(in["total_time_ns"], 4096);
-    EXPECT_EQ(in["migration_throughput_gbps"], 8.0) << "bytes in a nanosecond";
+    EXPECT_TRUE(has_fields(in, R"({
+        "count": 2, "avg_size_bytes": 16384, "min_size_bytes": 8192, "max_size_bytes": 24576,
+        "total_size_bytes": 32768, "total_time_ns": 4096, "migration_throughput_gbps": 8})"))
+        << "8 bytes in a nanosecond";
     const nlohmann::json& out = devices[0]["migrations"]["device_to_host"];
     EXPECT_EQ(out["total_size_bytes"], 4096);
     EXPECT_EQ(out["migration_throughput_gbps"], 0.0) << "it took no time";

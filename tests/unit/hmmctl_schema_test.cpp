@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The JSON schema that is installed with hmmctl accepts what hmmctl prints, and nothing else.
 #include "bench_fixture.hpp"
-#include "hmmctl_events.hpp"
+#include "hmmctl_report.hpp"
 
 #include "bench.hpp"
 #include "bench_compare.hpp"
 #include "commands.hpp"
 #include "event_names.hpp"
-#include "json_schema.hpp"
 #include "memory.hpp"
 #include "stats.hpp"
-#include "summary_text.hpp"
 #include "trace_export.hpp"
 
 #include <gtest/gtest.h>
@@ -136,15 +134,11 @@ plain_json full_profile() {
                                      cpu, migration(0, HMMRT_LOCATION_HOST, 1)});
     }
     events.push_back(annotation(HMMRT_EVENT_SECTION, "step"));
-    summary sums;
-    sums.add(events);
-    trace_header header;
-    header.page_size = page;
-    header.command = {"program"};
-    header.devices = {{0, "gpu0", 1 << 20}};
-    const std::map<std::uint64_t, observed_process> processes = {
-        {tested_space, {tested_space, tested_pid, "name", {}}}};
-    plain_json profile = to_json(summary_of{header, sums, processes, {}});
+    profiled of(events);
+    of.header.page_size = page;
+    of.header.command = {"program"};
+    of.header.devices = {{0, "gpu0", 1 << 20}};
+    plain_json profile = to_json(of.what());
     profile["allocations"] = {{{"space", 1},
                                {"pid", 1},
                                {"device_faults", 1},

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Summaries of events in hmmctl: sums, their texts, and names.
-#include "hmmctl_events.hpp"
-#include "hmmctl_failure.hpp"
+#include "hmmctl_report.hpp"
 
 #include "event_names.hpp"
-#include "json_schema.hpp"
-#include "summary_text.hpp"
 
 #include <gtest/gtest.h>
 
@@ -137,28 +134,16 @@ TEST(HmmctlSummary, FindsTheBlocksAndInstructionsWithTheMostFaults) {
 
 // --- texts
 
-struct described {
-    trace_header header;
-    summary sums;
-    std::map<std::uint64_t, observed_process> processes;
-    event_drops dropped = {};
-
-    summary_of all() const { return {header, sums, processes, dropped}; }
-};
-
-described small() {
-    described of;
-    of.header.devices.push_back({0, "gpu", 1 << 30});
-    of.processes[tested_space] = {tested_space, tested_pid, "name", {}};
-    of.sums =
-        sums_of({migration(HMMRT_LOCATION_HOST, 0, 1, 1000),
+profiled small() {
+    profiled of({migration(HMMRT_LOCATION_HOST, 0, 1, 1000),
                  migration(HMMRT_LOCATION_HOST, 0, 3, 2000), device_fault(0, 0x200000, 0x99)});
+    of.header.devices.push_back({0, "gpu", 1 << 30});
     of.dropped[HMMRT_EVENT_MAP] = 4;
     return of;
 }
 
 TEST(HmmctlSummaryText, HasTheLayoutOfNvprof) {
-    const std::string text = text_of(small().all());
+    const std::string text = text_of(small().what());
     EXPECT_TRUE(text.starts_with(
         "Unified memory profiling result:\n"
         "Device \"gpu (0)\"\n"
@@ -173,25 +158,20 @@ TEST(HmmctlSummaryText, HasTheLayoutOfNvprof) {
 }
 
 TEST(HmmctlSummaryText, OfNothingSaysSo) {
-    EXPECT_EQ(text_of(described().all()), "Unified memory profiling result:\n"
+    EXPECT_EQ(text_of(profiled().what()), "Unified memory profiling result:\n"
                                           "Total CPU faults: 0\n");
 }
 
 TEST(HmmctlSummaryJson, HasTheSums) {
-    const json found = to_json(small().all());
+    const json found = to_json(small().what());
     EXPECT_EQ(what_is_wrong_with(found, "profile"), "");
-    EXPECT_EQ(found["events"], 3);
-    EXPECT_EQ(found["dropped_events"], 4);
-    EXPECT_EQ(found["types"]["map"], (json{{"recorded", 0}, {"dropped", 4}}));
+    EXPECT_TRUE(has_fields(found, R"({"events": 3, "dropped_events": 4})"));
+    EXPECT_EQ(found["types"]["map"], json::parse(R"({"recorded": 0, "dropped": 4})"));
     EXPECT_EQ(found["types"]["migration"]["recorded"], 2);
     ASSERT_EQ(found["devices"].size(), 1u);
-    EXPECT_EQ(found["devices"][0]["name"], "gpu");
-    EXPECT_EQ(found["devices"][0]["host_to_device"], (json{{"count", 2},
-                                                           {"bytes", 16384},
-                                                           {"min_bytes", 4096},
-                                                           {"max_bytes", 12288},
-                                                           {"nanoseconds", 3000}}));
-    EXPECT_EQ(found["devices"][0]["phases"]["replay"], 175);
+    EXPECT_TRUE(has_fields(found["devices"][0], R"({"name": "gpu", "phases": {"replay": 175}})"));
+    EXPECT_EQ(found["devices"][0]["host_to_device"], json::parse(R"({
+        "count": 2, "bytes": 16384, "min_bytes": 4096, "max_bytes": 12288, "nanoseconds": 3000})"));
     EXPECT_EQ(found["blocks"][0]["pid"], tested_pid);
     EXPECT_EQ(found["code"][0]["place"], "0x99");
 }

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Event files: written files can be read back, damaged files are refused, and other formats contain
 // everything.
-#include "hmmctl_events.hpp"
-#include "hmmctl_failure.hpp"
+#include "hmmctl_report.hpp"
 
-#include "json.hpp"
-#include "json_schema.hpp"
 #include "observe.hpp"
 #include "trace_export.hpp"
 #include "trace_file.hpp"
@@ -221,19 +218,15 @@ std::string exported(void (*as)(const trace&, const text_sink&), const trace& of
 TEST_F(HmmctlTrace, AsJsonHasNames) {
     const json found = json::parse(exported(export_json, parse_trace(written())));
     EXPECT_EQ(what_is_wrong_with(found, "answer_of_trace_export"), "");
-    EXPECT_EQ(found["schema"], 1);
-    EXPECT_EQ(found["trace"]["complete"], true);
-    EXPECT_EQ(found["trace"]["dropped_events"], 9);
+    EXPECT_TRUE(
+        has_fields(found, R"({"schema": 1, "trace": {"complete": true, "dropped_events": 9}})"));
     ASSERT_EQ(found["events"].size(), events_.size());
     const json& fault = found["events"][0];
-    EXPECT_EQ(fault["type"], "device_fault");
-    EXPECT_EQ(fault["reason"], "default");
-    EXPECT_EQ(fault["access"], "r");
-    EXPECT_EQ(fault["phases"]["decide"], 50);
+    EXPECT_TRUE(has_fields(fault, R"({
+        "type": "device_fault", "reason": "default", "access": "r", "phases": {"decide": 50}})"));
     EXPECT_FALSE(fault.contains("to"));
     EXPECT_EQ(found["events"][2]["devices"], (json{0, 2}));
-    EXPECT_EQ(found["events"][4]["from"], "host");
-    EXPECT_EQ(found["events"][4]["to"], "device 0");
+    EXPECT_TRUE(has_fields(found["events"][4], R"({"from": "host", "to": "device 0"})"));
 }
 
 TEST_F(HmmctlTrace, AsCsvHasALineForEachEvent) {
@@ -246,11 +239,16 @@ TEST_F(HmmctlTrace, AsCsvHasALineForEachEvent) {
     EXPECT_EQ(commas, std::vector<std::ptrdiff_t>(events_.size() + 1, 28));
 }
 
+std::map<std::string, std::vector<json>> by_phase_in(const std::string& chrome_trace) {
+    const json whole = json::parse(chrome_trace);
+    std::map<std::string, std::vector<json>> found;
+    for (const json& one : whole["traceEvents"])
+        found[one["ph"]].push_back(one);
+    return found;
+}
+
 TEST_F(HmmctlTrace, AsChromeTraceHasSlicesCountersAndArrows) {
-    const json found = json::parse(exported(export_chrome, parse_trace(written())));
-    std::map<std::string, std::vector<json>> by_phase;
-    for (const json& one : found["traceEvents"])
-        by_phase[one["ph"]].push_back(one);
+    auto by_phase = by_phase_in(exported(export_chrome, parse_trace(written())));
     ASSERT_EQ(by_phase["X"].size(), 4u);
     EXPECT_EQ(by_phase["i"].size(), 2u);
     EXPECT_EQ(by_phase["X"][0]["name"], "fault_batch") << "the first that begins";
@@ -275,21 +273,12 @@ TEST_F(HmmctlTrace, AsChromeTraceHasSlicesCountersAndArrows) {
     EXPECT_EQ(by_phase["M"].size(), 4u) << "a process, two devices, a lane";
 }
 
-/// Returns the events with this phase.
-std::vector<json> of_phase(const char* phase, const std::string& chrome_trace) {
-    const json whole = json::parse(chrome_trace);
-    std::vector<json> found;
-    for (const json& one : whole["traceEvents"])
-        if (one["ph"] == phase) found.push_back(one);
-    return found;
-}
-
 TEST_F(HmmctlTrace, AsChromeTraceHasTheLongerOfSlicesThatBeginAtOnceFirst) {
     hmmrt_event inner = migration(HMMRT_LOCATION_HOST, 0, 1, 300), outer = device_fault(0, 0);
     inner.time = 5300;
     outer.time = 5700; // 700 long
     events_ = {inner, outer};
-    const auto found = of_phase("X", exported(export_chrome, parse_trace(written())));
+    const auto found = by_phase_in(exported(export_chrome, parse_trace(written())))["X"];
     ASSERT_EQ(found.size(), 2u);
     EXPECT_EQ(found[0]["name"], "device_fault");
     EXPECT_EQ(found[1]["name"], "migration");
@@ -301,7 +290,7 @@ TEST_F(HmmctlTrace, AsChromeTraceCountsInTheOrderOfTime) {
     early.time = 2000;
     early.pages = 2;
     events_ = {late, early};
-    const auto found = of_phase("C", exported(export_chrome, parse_trace(written())));
+    const auto found = by_phase_in(exported(export_chrome, parse_trace(written())))["C"];
     ASSERT_EQ(found.size(), 2u);
     EXPECT_EQ(found[0]["ts"], 1.0);
     EXPECT_EQ(found[0]["args"]["in"], 8192);
