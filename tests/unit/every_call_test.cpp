@@ -141,6 +141,7 @@ TEST_F(EveryCall, WithNullForItsResultIsRefused) {
         {"hmmQuotaGet", hmmQuotaGet(nullptr, own_quota)},
         {"hmmGetStats", hmmGetStats(nullptr)},
         {"hmmGetLastErrorRecord", hmmGetLastErrorRecord(nullptr)},
+        {"hmmGetLastErrorException", hmmGetLastErrorException(nullptr)},
         {"hmmGetLastFault", hmmGetLastFault(nullptr)},
     };
     for (const outcome& each : outcomes)

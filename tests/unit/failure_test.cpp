@@ -120,10 +120,6 @@ TEST_F(Failure, TheExceptionIsReleasedByTheReset) {
     EXPECT_TRUE(watch.expired());
 }
 
-TEST_F(Failure, ExceptionsNeedAPlace) {
-    EXPECT_EQ(hmmGetLastErrorException(nullptr), hmmErrorInvalidValue);
-}
-
 // ---- time
 
 TEST_F(Failure, ALaunchThatTakesTooLongFailsTheDevice) {
