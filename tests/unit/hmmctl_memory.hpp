@@ -25,6 +25,9 @@ struct made_up_page {
 /// Pages by address; other addresses are not mapped. Answers queries as the module does.
 class made_up_memory : public hmmctl::memory_queries {
   public:
+    made_up_memory() = default;
+    made_up_memory(std::uint64_t start, std::uint64_t count) { map(start, count); }
+
     std::map<std::uint64_t, made_up_page> all;
     std::vector<std::uint64_t> asked; ///< bytes of each query about attributes
     bool tells_alike = true;
@@ -39,6 +42,11 @@ class made_up_memory : public hmmctl::memory_queries {
         for (std::uint64_t i = 0; i < count; i++)
             found.push_back(&all.at(start + i * page));
         return found;
+    }
+
+    void advise(std::uint64_t start, std::uint64_t count, const hmmctl::range_advice& advice) {
+        for (made_up_page* one : at(start, count))
+            one->advice = advice;
     }
 
     void place_on_host(std::uint64_t start, std::uint64_t count) {

@@ -110,12 +110,9 @@ TEST(HmmctlPage, IsCountedOnceByPlaceAndForEachDevice) {
 // --- parts with one advice
 
 TEST(HmmctlParts, EndWhereTheAdviceChanges) {
-    made_up_memory memory;
-    memory.map(base, 10);
-    for (made_up_page* one : memory.at(base + 2 * page, 3))
-        one->advice = prefers(1);
-    for (made_up_page* one : memory.at(base + 5 * page, 1))
-        one->advice = prefers(2);
+    made_up_memory memory(base, 10);
+    memory.advise(base + 2 * page, 3, prefers(1));
+    memory.advise(base + 5 * page, 1, prefers(2));
     EXPECT_EQ(parts_of(memory, base, base + 10 * page),
               (std::vector<advised_part>{{base, base + 2 * page, {}},
                                          {base + 2 * page, base + 5 * page, prefers(1)},
@@ -150,21 +147,18 @@ TEST(HmmctlParts, AreThoseOfEachPage) {
 }
 
 TEST(HmmctlParts, OfMuchMemoryWithOneAdviceTakeFewQueries) {
-    made_up_memory memory;
-    memory.map(base, 512 * 31);
+    made_up_memory memory(base, 512 * 31);
     EXPECT_EQ(parts_of(memory, base, base + 512 * 31 * page)->size(), 1u);
     EXPECT_EQ(memory.asked.size(), 5u); // 1, 2, 4, 8 and 16 times 2 MiB
 }
 
 TEST(HmmctlParts, AreNoneIfSomethingIsNotMapped) {
-    made_up_memory memory;
-    memory.map(base, 3);
+    made_up_memory memory(base, 3);
     EXPECT_FALSE(parts_of(memory, base, base + 4 * page));
 }
 
 TEST(HmmctlParts, TakeAModuleThatTellsWhereTheyEnd) {
-    made_up_memory memory;
-    memory.map(base, 3);
+    made_up_memory memory(base, 3);
     memory.tells_alike = false;
     EXPECT_THROW(parts_of(memory, base, base + 3 * page), failure);
 }
@@ -172,8 +166,7 @@ TEST(HmmctlParts, TakeAModuleThatTellsWhereTheyEnd) {
 // --- ranges
 
 TEST(HmmctlRanges, AreThoseWithAdviceOrADevice) {
-    made_up_memory memory;
-    memory.map(base, 8);
+    made_up_memory memory(base, 8);
     memory.place_on_host(base, 8);
     memory.map(base + 16 * page, 8);
     memory.place_on_device(base + 16 * page, 2, 1);
@@ -199,10 +192,8 @@ TEST(HmmctlRanges, AreThoseWithAdviceOrADevice) {
 }
 
 TEST(HmmctlRanges, OfAdjacentMappingsAreOneIfTheyAreAlike) {
-    made_up_memory memory;
-    memory.map(base, 12);
-    for (made_up_page* one : memory.at(base, 12))
-        one->advice = prefers(0);
+    made_up_memory memory(base, 12);
+    memory.advise(base, 12, prefers(0));
     memory.place_on_device(base + page, 4, 0);
     const range_scan scan = scan_ranges(
         memory, {mapping_at(base, 2, "a"), mapping_at(base + 2 * page, 2, "a"),
@@ -216,10 +207,8 @@ TEST(HmmctlRanges, OfAdjacentMappingsAreOneIfTheyAreAlike) {
 }
 
 TEST(HmmctlRanges, LeaveOutMappingsThatWentAway) {
-    made_up_memory memory;
-    memory.map(base, 2);
-    for (made_up_page* one : memory.at(base, 2))
-        one->advice = prefers(0);
+    made_up_memory memory(base, 2);
+    memory.advise(base, 2, prefers(0));
     const range_scan scan =
         scan_ranges(memory, {mapping_at(base + 8 * page, 2), mapping_at(base, 2)});
     EXPECT_EQ(scan.changed, 1u);
@@ -230,8 +219,7 @@ TEST(HmmctlRanges, LeaveOutMappingsThatWentAway) {
 }
 
 TEST(HmmctlRanges, AskForNoPagesWhereThereAreNone) {
-    made_up_memory memory;
-    memory.map(base, 2);
+    made_up_memory memory(base, 2);
     memory.place_on_device(base, 2, 0); // which the mappings deny
     mapping empty = mapping_at(base, 2), closed = mapping_at(base, 2);
     empty.resident_bytes = 0;

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <optional>
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include <utility>
@@ -85,104 +86,85 @@ struct collected : event_sink {
     std::vector<observed_process> processes;
 };
 
-TEST(HmmctlRecording, EndsWhenItsSourceHangsUp) {
-    fake_source source(true);
-    source.there = {event_of(HMMRT_EVENT_MAP), event_of(HMMRT_EVENT_MAP)};
+class HmmctlRecording : public testing::Test {
+  protected:
+    recording record_from(fake_source& from) { return record(from, sink, signals, limits); }
+    recording record_all() { return record_from(source); }
+    void start(const std::vector<std::string>& program) {
+        command.emplace(program, signals);
+        limits.command = &*command;
+    }
+
+    fake_source source, ended{true};
+    fake_allocations allocations;
     collected sink;
     const signal_watch signals;
-    const recording found = record(source, sink, signals, {});
+    std::optional<child> command;
+    recording_limits limits;
+};
+
+TEST_F(HmmctlRecording, EndsWhenItsSourceHangsUp) {
+    ended.there = {event_of(HMMRT_EVENT_MAP), event_of(HMMRT_EVENT_MAP)};
+    const recording found = record_from(ended);
     EXPECT_EQ(found.events, 2u);
     EXPECT_EQ(sink.events.size(), 2u);
     EXPECT_EQ(sum_of(found.dropped), 6u);
 }
 
-TEST(HmmctlRecording, TakesAllocationsBeforeEvents) {
-    fake_source source(true);
-    source.there = {event_of(HMMRT_EVENT_MAP)};
-    fake_allocations allocations;
-    collected sink;
-    const signal_watch signals;
-    recording_limits limits;
+TEST_F(HmmctlRecording, TakesAllocationsBeforeEvents) {
+    ended.there = {event_of(HMMRT_EVENT_MAP)};
     limits.allocations = &allocations;
-    const recording found = record(source, sink, signals, limits);
+    const recording found = record_from(ended);
     EXPECT_EQ(sink.events.size(), 1u);
     EXPECT_EQ(sink.allocations.size(), 2u);
     EXPECT_EQ(found.allocations, 2u);
     EXPECT_EQ(found.dropped_allocations, 7u);
 }
 
-TEST(HmmctlRecording, TakesAllocationsOfProgramsWithoutEvents) {
-    fake_source source;
-    fake_allocations allocations;
-    collected sink;
-    const signal_watch signals;
-    const child command({"sleep", "0.3"}, signals);
-    recording_limits limits;
-    limits.command = &command;
+TEST_F(HmmctlRecording, TakesAllocationsOfProgramsWithoutEvents) {
+    start({"sleep", "0.3"});
     limits.allocations = &allocations;
-    record(source, sink, signals, limits);
+    record_all();
     EXPECT_GE(allocations.looks, 3u) << "so that its ring does not become full";
     EXPECT_EQ(sink.allocations.size(), 2u);
-    EXPECT_EQ(command.wait(), 0);
+    EXPECT_EQ(command->wait(), 0);
 }
 
-TEST(HmmctlRecording, EndsAfterItsTime) {
-    fake_source source;
-    collected sink;
-    const signal_watch signals;
-    recording_limits limits;
+TEST_F(HmmctlRecording, EndsAfterItsTime) {
     limits.seconds = 0.01;
-    EXPECT_EQ(record(source, sink, signals, limits).events, 0u);
+    EXPECT_EQ(record_all().events, 0u);
 }
 
-TEST(HmmctlRecording, EndsWithASignal) {
-    fake_source source;
-    collected sink;
-    const signal_watch signals;
+TEST_F(HmmctlRecording, EndsWithASignal) {
     kill(getpid(), SIGINT);
-    EXPECT_EQ(record(source, sink, signals, {}).events, 0u);
+    EXPECT_EQ(record_all().events, 0u);
 }
 
-TEST(HmmctlRecording, EndsWithItsCommandAndTakesWhatIsLeft) {
-    fake_source source;
-    collected sink;
-    const signal_watch signals;
-    const child command({"true"}, signals);
-    recording_limits limits;
-    limits.command = &command;
+TEST_F(HmmctlRecording, EndsWithItsCommandAndTakesWhatIsLeft) {
+    start({"true"});
     hmmrt_event event = event_of(HMMRT_EVENT_MAP);
     event.pid = 0;
     source.there = {event};
-    EXPECT_EQ(record(source, sink, signals, limits).events, 1u);
-    EXPECT_EQ(command.wait(), 0);
+    EXPECT_EQ(record_all().events, 1u);
+    EXPECT_EQ(command->wait(), 0);
 }
 
-TEST(HmmctlRecording, GivesTheFirstSignalToItsCommand) {
-    fake_source source;
-    collected sink;
-    const signal_watch signals;
-    const child command({"sleep", "1000"}, signals);
-    recording_limits limits;
-    limits.command = &command;
+TEST_F(HmmctlRecording, GivesTheFirstSignalToItsCommand) {
+    start({"sleep", "1000"});
     kill(getpid(), SIGTERM);
-    EXPECT_EQ(record(source, sink, signals, limits).events, 0u);
-    EXPECT_EQ(command.wait(), 128 + SIGTERM);
+    EXPECT_EQ(record_all().events, 0u);
+    EXPECT_EQ(command->wait(), 128 + SIGTERM);
 }
 
-TEST(HmmctlRecording, EndsWithTheSecondSignalAlthoughItsCommandRuns) {
-    fake_source source;
-    collected sink;
-    const signal_watch signals;
+TEST_F(HmmctlRecording, EndsWithTheSecondSignalAlthoughItsCommandRuns) {
     const auto before = std::signal(SIGINT, SIG_IGN); // children inherit that
-    const child command({"sleep", "1000"}, signals);
+    start({"sleep", "1000"});
     std::signal(SIGINT, before);
-    recording_limits limits;
-    limits.command = &command;
     kill(getpid(), SIGINT);
     kill(getpid(), SIGTERM);
-    record(source, sink, signals, limits);
-    command.send(SIGKILL);
-    EXPECT_EQ(command.wait(), 128 + SIGKILL);
+    record_all();
+    command->send(SIGKILL);
+    EXPECT_EQ(command->wait(), 128 + SIGKILL);
 }
 
 TEST(HmmctlChild, HasItsExitStatus) {

@@ -49,8 +49,7 @@ std::string legend_of(const std::string& map) {
 // --- the scan
 
 TEST(HmmctlResidency, HasARunForEachPlace) {
-    made_up_memory memory;
-    memory.map(region_base, 10);
+    made_up_memory memory(region_base, 10);
     memory.place_on_host(region_base, 3);
     memory.place_on_device(region_base + 3 * page, 4, 2);
     const auto scan = scan_residency(memory, {mapping_at(region_base, 10, "[heap]")}, false);
@@ -68,8 +67,7 @@ TEST(HmmctlResidency, HasARunForEachPlace) {
 }
 
 TEST(HmmctlResidency, JoinsAdjacentMappingsWithTheSameName) {
-    made_up_memory memory;
-    memory.map(region_base, 6);
+    made_up_memory memory(region_base, 6);
     memory.place_on_host(region_base, 6);
     const auto scan =
         scan_residency(memory,
@@ -84,8 +82,7 @@ TEST(HmmctlResidency, JoinsAdjacentMappingsWithTheSameName) {
 }
 
 TEST(HmmctlResidency, LeavesOutFilesThatNoDeviceHasUnlessAllIsWanted) {
-    made_up_memory memory;
-    memory.map(region_base, 4);
+    made_up_memory memory(region_base, 4);
     memory.place_on_host(region_base, 2);
     memory.place_on_device(region_base + page, 1, 0);
     memory.place_on_host(region_base + 2 * page, 1);
