@@ -176,8 +176,7 @@ TEST_F(Attributes, PagesThatDifferHaveNoLocation) {
 
 TEST_F(Attributes, LastPrefetchIsWhereItWasAskedToGo) {
     const auto to = [&](const hmm::location& where) {
-        hmm::prefetch(memory(), where);
-        hmm::synchronize();
+        prefetch(memory(), where);
         return last_prefetch(2 * page);
     };
     EXPECT_EQ(last_prefetch(2 * page), no_place);
@@ -186,8 +185,7 @@ TEST_F(Attributes, LastPrefetchIsWhereItWasAskedToGo) {
     for (const int node : {7, 0})
         EXPECT_EQ(to(hmm::numa_node(node)),
                   place(hmmMemLocationTypeHostNuma, node, hmmCpuDeviceId));
-    hmm::prefetch(memory().first(page), hmm::device(0));
-    hmm::synchronize();
+    prefetch(memory().first(page), hmm::device(0));
     EXPECT_EQ(last_prefetch(), place(hmmMemLocationTypeDevice, 0, 0));
     EXPECT_EQ(last_prefetch(2 * page), no_place);
 }
@@ -196,8 +194,7 @@ TEST_F(Attributes, AllAreReadByOneCall) {
     hmm::advise(memory(), hmm::read_mostly);
     hmm::advise(memory(), hmm::preferred(hmm::device(1)));
     hmm::advise(memory(), hmm::accessed_by(hmm::device(0)));
-    hmm::prefetch(memory(), hmm::numa_node(7));
-    hmm::synchronize();
+    prefetch(memory(), hmm::numa_node(7));
     int values[8] = {}, accessed[2] = {};
     hmmMemRangeAttribute which[8];
     void* data[8];
@@ -279,8 +276,7 @@ TEST_F(Attributes, PointersSayWhatTheyPointTo) {
 
     void* managed = nullptr;
     ASSERT_EQ(hmmMallocManaged(&managed, page, hmmMemAttachGlobal), hmmSuccess);
-    hmm::prefetch(std::span(static_cast<char*>(managed), page), hmm::device(1));
-    hmm::synchronize();
+    prefetch(std::span(static_cast<char*>(managed), page), hmm::device(1));
     const auto type_at = [&](std::size_t offset) {
         EXPECT_EQ(hmmPointerGetAttributes(&found, static_cast<char*>(managed) + offset),
                   hmmSuccess);
@@ -383,8 +379,7 @@ TEST_F(Attributes, OfADeviceAreAllInItsProperties) {
 }
 
 TEST_F(Residency, PagesAreInTheOrderOfTheirAddresses) {
-    hmm::prefetch(memory().subspan(page, 2 * page), hmm::device(1));
-    hmm::synchronize();
+    prefetch(memory().subspan(page, 2 * page), hmm::device(1));
     const auto found = hmm::residency(memory().subspan(10, 3 * page));
     ASSERT_EQ(found.size(), 4u);
     EXPECT_EQ(found.on(hmm::device(1)), 2u);
@@ -403,8 +398,7 @@ TEST_F(Residency, PagesAreInTheOrderOfTheirAddresses) {
 TEST_F(Residency, OfMoreThanIsAskedForAtOnceIsWhole) {
     const std::size_t many = 3 * 4096 + 5;
     const std::span memory(reinterpret_cast<char*>(0x20000000000), many * page);
-    hmm::prefetch(memory.last(page), hmm::device(0));
-    hmm::synchronize();
+    prefetch(memory.last(page), hmm::device(0));
     const auto found = hmm::residency(memory);
     ASSERT_EQ(found.size(), many);
     EXPECT_EQ(found.on(hmm::device(0)), 1u);

@@ -36,6 +36,12 @@ class MemoryOverFakes : public testing::Test {
         return reinterpret_cast<std::uint64_t>(memory_.data()) + offset;
     }
     std::span<std::byte> memory() { return memory_; }
+    /// Migrates pages, and waits for it.
+    template <class T>
+    static void prefetch(std::span<T> pages_to_move, hmm::location to) {
+        hmm::prefetch(pages_to_move, to);
+        hmm::synchronize();
+    }
 
   private:
     alignas(page) std::array<std::byte, pages* page> memory_ = {};

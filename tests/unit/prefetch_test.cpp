@@ -29,8 +29,7 @@ TEST_F(Prefetch, ToTheNodeOfTheCallingThread) {
 TEST_F(Prefetch, ReportSaysWhatBecameOfEachPage) {
     kernel.memory.stays[address(2 * page)] = HMMRT_STAY_PINNED;
     kernel.memory.stays[address(3 * page)] = HMMRT_STAY_WATCHED;
-    hmm::prefetch(memory().first(page), hmm::device(1));
-    hmm::synchronize();
+    prefetch(memory().first(page), hmm::device(1));
     std::vector<hmmPageOutcome> outcomes(5, 255);
     hmmPrefetchReport report;
     ASSERT_EQ(hmmMemPrefetchWithReport(memory().data(), 4 * page, on(1), outcomes.data(),

@@ -107,42 +107,40 @@ TEST_F(Queries, OccupancyIsABlockForEachLane) {
               hmmErrorInvalidValue);
 }
 
+/// A struct without a zero.
+template <class Struct>
+Struct filled() {
+    Struct made;
+    std::memset(static_cast<void*>(&made), 0xff, sizeof(made));
+    return made;
+}
+
 TEST_F(Queries, ReservedMembersAreZero) {
     const auto expect_zeroes = [](const auto& reserved) {
         for (const auto each : reserved)
             EXPECT_EQ(each, 0u);
     };
-    const auto fill = [](auto& what) {
-        std::memset(static_cast<void*>(&what), 0xff, sizeof(what));
-    };
-    hmmFuncAttributes function;
-    fill(function);
+    auto function = filled<hmmFuncAttributes>();
     ASSERT_EQ(hmmFuncGetAttributes(&function, some_kernel), hmmSuccess);
     EXPECT_EQ(function.maxThreadsPerBlock, 1024);
     expect_zeroes(function.reserved);
-    hmmDeviceProp prop;
-    fill(prop);
+    auto prop = filled<hmmDeviceProp>();
     ASSERT_EQ(hmmGetDeviceProperties(&prop, 0), hmmSuccess);
     expect_zeroes(prop.reserved);
-    hmmPrefetchReport report;
-    fill(report);
+    auto report = filled<hmmPrefetchReport>();
     ASSERT_EQ(hmmMemPrefetchWithReport(memory().data(), page, on(0), nullptr, 0, &report),
               hmmSuccess);
     expect_zeroes(report.reserved);
-    hmmPageState state;
-    fill(state);
+    auto state = filled<hmmPageState>();
     ASSERT_EQ(hmmMemGetResidency(memory().data(), page, &state, 1), hmmSuccess);
     expect_zeroes(state.reserved);
-    hmmKnob knob;
-    fill(knob);
+    auto knob = filled<hmmKnob>();
     ASSERT_EQ(hmmKnobGetByIndex(&knob, 0), hmmSuccess);
     expect_zeroes(knob.reserved);
-    hmmQuota quota;
-    fill(quota);
+    auto quota = filled<hmmQuota>();
     ASSERT_EQ(hmmQuotaGet(&quota, {hmmQuotaScopeTypeProcess, 0}), hmmSuccess);
     expect_zeroes(quota.reserved);
-    hmmFaultRecord record;
-    fill(record);
+    auto record = filled<hmmFaultRecord>();
     ASSERT_EQ(hmmGetLastFault(&record), hmmSuccess);
     expect_zeroes(record.reserved);
     EXPECT_EQ(hmmFuncGetAttributes(&function, static_cast<const void*>(nullptr)),

@@ -337,8 +337,7 @@ TEST_F(Registered, AnUnfinishedRegistrationIsInvisibleAndBlocksNoThread) {
 }
 
 TEST_F(Registered, WhatIsRefusedMovesNothing) {
-    hmm::prefetch(memory(), hmm::device(0));
-    hmm::synchronize();
+    prefetch(memory(), hmm::device(0));
     kernel.memory.lock_error = ENOMEM;
     EXPECT_EQ(add(0, page), hmmErrorMemoryAllocation);
     kernel.memory.lock_error = 0;
@@ -350,16 +349,14 @@ TEST_F(Registered, WhatIsRefusedMovesNothing) {
 
 TEST_F(Registered, AByteThatIsRegisteredAlreadyMovesNothing) {
     EXPECT_EQ(add(0, 1), hmmSuccess);
-    hmm::prefetch(memory(), hmm::device(0));
-    hmm::synchronize();
+    prefetch(memory(), hmm::device(0));
     const std::size_t before = kernel.memory.prefetches.size();
     EXPECT_EQ(add(0, page), hmmErrorHostMemoryAlreadyRegistered);
     EXPECT_EQ(kernel.memory.prefetches.size(), before);
 }
 
 TEST_F(Registered, MemoryMigratesBackFirst) {
-    hmm::prefetch(memory(), hmm::device(0));
-    hmm::synchronize();
+    prefetch(memory(), hmm::device(0));
     EXPECT_EQ(add(0, page), hmmSuccess);
     EXPECT_EQ(hmm::residency(memory()).on(hmm::host), 1u);
 }

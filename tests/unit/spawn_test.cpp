@@ -82,6 +82,11 @@ struct agent {
     }
 };
 
+void expect_killed(const agent& one) {
+    EXPECT_GE(sys::kill_agent(one.pidfd.get(), one.kill_writer.get()), 0);
+    EXPECT_TRUE(one.ends());
+}
+
 /// Becomes an ordinary user with one extra capability, or with none.
 void become_user(bool with_capability) {
     __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
@@ -134,11 +139,9 @@ bool passes_in_child(void (*body)()) {
 TEST(Spawn, AnAgentIsKilledAndNoOther) {
     const agent first, second;
     EXPECT_FALSE(first.has_ended());
-    EXPECT_GE(sys::kill_agent(first.pidfd.get(), first.kill_writer.get()), 0);
-    EXPECT_TRUE(first.ends());
+    expect_killed(first);
     EXPECT_FALSE(second.has_ended());
-    EXPECT_GE(sys::kill_agent(second.pidfd.get(), second.kill_writer.get()), 0);
-    EXPECT_TRUE(second.ends());
+    expect_killed(second);
 }
 
 TEST(Spawn, AnAgentThatHasEndedMayBeKilledAgain) {
@@ -157,8 +160,7 @@ TEST(Spawn, AProcessThatGaveUpRootCanEndItsAgent) {
         EXPECT_EQ(syscall(SYS_pidfd_send_signal, one.pidfd.get(), 0, nullptr, 0), -1);
         EXPECT_EQ(errno, EPERM);
         EXPECT_FALSE(one.has_ended());
-        EXPECT_GE(sys::kill_agent(one.pidfd.get(), one.kill_writer.get()), 0);
-        EXPECT_TRUE(one.ends());
+        expect_killed(one);
     }));
 }
 
@@ -178,8 +180,7 @@ void start_agent_out_of_reach() {
     EXPECT_EQ(waitpid(other, &status, 0), other);
     EXPECT_EQ(status, 0);
     EXPECT_FALSE(one.has_ended());
-    EXPECT_GE(sys::kill_agent(one.pidfd.get(), one.kill_writer.get()), 0);
-    EXPECT_TRUE(one.ends());
+    expect_killed(one);
 }
 
 TEST(Spawn, AnAgentIsOutOfReachFromItsFirstInstruction) {
@@ -211,8 +212,7 @@ TEST(Spawn, AgentsThatASubreaperStartsAtOnceAreNotItsChildren) {
             for (int i = 0; i < rounds; i++) {
                 const unique_fd image(sys::create_program_file("waits", &program, sizeof(program)));
                 const agent one(image);
-                EXPECT_GE(sys::kill_agent(one.pidfd.get(), one.kill_writer.get()), 0);
-                EXPECT_TRUE(one.ends());
+                expect_killed(one);
             }
         };
         std::thread other(start_and_end_agents);
@@ -234,8 +234,7 @@ TEST(Spawn, AnAgentTakesNoNumberOfAStandardFile) {
         EXPECT_GT(one.pidfd.get(), STDERR_FILENO);
         for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
             EXPECT_EQ(fcntl(fd, F_GETFD), -1) << fd;
-        EXPECT_GE(sys::kill_agent(one.pidfd.get(), one.kill_writer.get()), 0);
-        EXPECT_TRUE(one.ends());
+        expect_killed(one);
     }));
 }
 
@@ -248,8 +247,7 @@ TEST(Spawn, AnOwnersCapabilitiesStayAsTheyWere) {
     ASSERT_EQ(syscall(SYS_capget, &header, after), 0);
     EXPECT_EQ(std::memcmp(before, after, sizeof(before)), 0);
     EXPECT_EQ(prctl(PR_GET_DUMPABLE), dumpable);
-    EXPECT_GE(sys::kill_agent(one.pidfd.get(), one.kill_writer.get()), 0);
-    EXPECT_TRUE(one.ends());
+    expect_killed(one);
 }
 
 } // namespace
