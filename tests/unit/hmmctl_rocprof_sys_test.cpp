@@ -17,77 +17,48 @@ namespace {
 
 constexpr std::uint32_t host = HMMRT_LOCATION_HOST;
 
-/// All fields that the program writes, and no other.
-const char* const fields = R"({
-  "definitions": {
-    "number": {"type": "integer", "minimum": 0},
-    "direction": {
-      "type": "object",
-      "properties": {
-        "count": {"$ref": "#/definitions/number"},
-        "avg_size_bytes": {"type": "number", "minimum": 0},
-        "min_size_bytes": {"$ref": "#/definitions/number"},
-        "max_size_bytes": {"$ref": "#/definitions/number"},
-        "total_size_bytes": {"$ref": "#/definitions/number"},
-        "total_time_ns": {"$ref": "#/definitions/number"},
-        "migration_throughput_gbps": {"type": "number", "minimum": 0}
-      },
-      "required": ["count", "avg_size_bytes", "min_size_bytes", "max_size_bytes",
-                   "total_size_bytes", "total_time_ns", "migration_throughput_gbps"],
-      "additionalProperties": false
-    },
-    "device": {
-      "type": "object",
-      "properties": {
-        "device_id": {"$ref": "#/definitions/number"},
-        "device_name": {"type": "string"},
-        "migrations": {
-          "type": "object",
-          "properties": {
-            "host_to_device": {"$ref": "#/definitions/direction"},
-            "device_to_host": {"$ref": "#/definitions/direction"},
-            "device_to_device": {"$ref": "#/definitions/direction"}
-          },
-          "required": ["host_to_device", "device_to_host", "device_to_device"],
-          "additionalProperties": false
-        }
-      },
-      "required": ["device_id", "device_name", "migrations"],
-      "additionalProperties": false
-    }
-  },
-  "type": "object",
-  "properties": {
-    "devices": {"type": "array", "items": {"$ref": "#/definitions/device"}},
-    "summary": {
-      "type": "object",
-      "properties": {
-        "total_page_faults": {"$ref": "#/definitions/number"},
-        "xnack_enabled": {"type": "boolean"},
-        "migration_triggers": {
-          "type": "object",
-          "properties": {
-            "gpu_page_fault": {"$ref": "#/definitions/number"},
-            "cpu_page_fault": {"$ref": "#/definitions/number"},
-            "prefetch": {"$ref": "#/definitions/number"},
-            "ttm_eviction": {"$ref": "#/definitions/number"},
-            "unknown": {"$ref": "#/definitions/number"}
-          },
-          "required": ["gpu_page_fault", "cpu_page_fault", "prefetch", "ttm_eviction", "unknown"],
-          "additionalProperties": false
-        }
-      },
-      "required": ["total_page_faults", "xnack_enabled", "migration_triggers"],
-      "additionalProperties": false
-    }
-  },
-  "required": ["devices", "summary"],
-  "additionalProperties": false
-})";
+/// The schema of an object with all these fields and no other.
+nlohmann::json object_of(const nlohmann::json& fields) {
+    std::vector<std::string> names;
+    for (const auto& [name, schema] : fields.items())
+        names.push_back(name);
+    return {{"type", "object"},
+            {"properties", fields},
+            {"required", names},
+            {"additionalProperties", false}};
+}
+
+/// All fields that the program writes.
+nlohmann::json wanted_schema() {
+    const nlohmann::json number = {{"type", "integer"}, {"minimum", 0}};
+    const nlohmann::json real = {{"type", "number"}, {"minimum", 0}};
+    const nlohmann::json text = {{"type", "string"}}, flag = {{"type", "boolean"}};
+    const nlohmann::json direction = object_of({{"count", number},
+                                                {"avg_size_bytes", real},
+                                                {"min_size_bytes", number},
+                                                {"max_size_bytes", number},
+                                                {"total_size_bytes", number},
+                                                {"total_time_ns", number},
+                                                {"migration_throughput_gbps", real}});
+    const nlohmann::json migrations = object_of({{"host_to_device", direction},
+                                                 {"device_to_host", direction},
+                                                 {"device_to_device", direction}});
+    const nlohmann::json device =
+        object_of({{"device_id", number}, {"device_name", text}, {"migrations", migrations}});
+    const nlohmann::json triggers = object_of({{"gpu_page_fault", number},
+                                               {"cpu_page_fault", number},
+                                               {"prefetch", number},
+                                               {"ttm_eviction", number},
+                                               {"unknown", number}});
+    const nlohmann::json summary = object_of(
+        {{"total_page_faults", number}, {"xnack_enabled", flag}, {"migration_triggers", triggers}});
+    const nlohmann::json devices = {{"type", "array"}, {"items", device}};
+    return object_of({{"devices", devices}, {"summary", summary}});
+}
 
 /// Returns what is wrong with a file, or "".
 std::string wrong_with_summary(const nlohmann::json& file) {
-    static const json_validator wanted(nlohmann::json::parse(fields));
+    static const json_validator wanted(wanted_schema());
     return wanted.what_is_wrong_with(file);
 }
 
