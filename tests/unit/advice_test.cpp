@@ -34,6 +34,14 @@ class Advice : public MemoryOverFakes {
     static constexpr place no_place = {hmmMemLocationTypeInvalid, hmmInvalidDeviceId,
                                        hmmInvalidDeviceId};
 
+    /// What the fake kernel knows about the first page.
+    hmmrt_range_attributes known() const {
+        hmmrt_range_attributes query = {};
+        query.addr = address();
+        query.len = page;
+        EXPECT_EQ(fakes::kernel.memory.ioctl(HMMRT_IOC_RANGE_ATTRIBUTES, &query), 0);
+        return query;
+    }
     std::vector<int> accessed_by(std::size_t count) {
         std::vector<int> locations(count);
         EXPECT_EQ(hmmMemRangeGetAttribute(locations.data(), count * sizeof(int),
@@ -119,21 +127,11 @@ TEST_F(Advice, QueuedRunsInStreamOrder) {
     const hmm::stream one;
     int before = -1;
     one.call_host([] {});
-    hmm::launch(one, 1, [&](std::size_t) {
-        hmmrt_range_attributes query = {};
-        query.addr = address();
-        query.len = page;
-        fakes::kernel.memory.ioctl(HMMRT_IOC_RANGE_ATTRIBUTES, &query);
-        before = static_cast<int>(query.out_flags);
-    });
+    hmm::launch(one, 1, [&](std::size_t) { before = static_cast<int>(known().out_flags); });
     hmm::advise(memory(), hmm::no_migrate, one);
     one.synchronize();
     EXPECT_EQ(before, 0);
-    hmmrt_range_attributes query = {};
-    query.addr = address();
-    query.len = page;
-    EXPECT_EQ(fakes::kernel.memory.ioctl(HMMRT_IOC_RANGE_ATTRIBUTES, &query), 0);
-    EXPECT_EQ(query.out_flags, HMMRT_RANGE_NO_MIGRATE);
+    EXPECT_EQ(known().out_flags, HMMRT_RANGE_NO_MIGRATE);
 }
 
 TEST_F(Advice, GranularityIsAPowerOfTwoBetweenAPageAndABlock) {
@@ -143,11 +141,7 @@ TEST_F(Advice, GranularityIsAPowerOfTwoBetweenAPageAndABlock) {
     for (const std::size_t right :
          {page, std::size_t{64} << 10, std::size_t{2} << 20, std::size_t{0}}) {
         hmm::set_granularity(memory(), right);
-        hmmrt_range_attributes query = {};
-        query.addr = address();
-        query.len = page;
-        EXPECT_EQ(fakes::kernel.memory.ioctl(HMMRT_IOC_RANGE_ATTRIBUTES, &query), 0);
-        EXPECT_EQ(query.out_granularity, right);
+        EXPECT_EQ(known().out_granularity, right);
     }
     EXPECT_EQ(hmmMemSetGranularity(data, 0, page), hmmErrorInvalidValue);
 }

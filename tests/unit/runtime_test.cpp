@@ -14,6 +14,10 @@ using namespace hmmrt;
 
 namespace {
 
+void count_items(void* closure, std::uint64_t begin, std::uint64_t end) {
+    *static_cast<std::atomic<std::uint64_t>*>(closure) += end - begin;
+}
+
 /// A new program object for each test.
 class Runtime : public testing::Test {
   protected:
@@ -36,23 +40,28 @@ class Runtime : public testing::Test {
         return which;
     }
 
-    static void launch(device& where, std::uint64_t items, hmmRangeFunction_t function,
+    static void launch(device& where, std::uint64_t count, hmmRangeFunction_t function,
                        void* closure, hmmDestroyFunction_t destroy = nullptr) {
         work_request request;
         request.function = function;
         request.closure = closure;
-        request.items = items;
+        request.items = count;
         request.destroy = destroy;
         where.launch(request);
     }
 
+    /// Checks that the device works.
+    void expect_to_run(std::uint64_t count) {
+        const std::uint64_t before = items;
+        launch(use(), count, count_items, &items);
+        use().synchronize();
+        EXPECT_EQ(items - before, count);
+    }
+
     process program;
     std::vector<device*> started;
+    std::atomic<std::uint64_t> items = 0;
 };
-
-void count_items(void* closure, std::uint64_t begin, std::uint64_t end) {
-    *static_cast<std::atomic<std::uint64_t>*>(closure) += end - begin;
-}
 
 void fault_at_once(void*, std::uint64_t, std::uint64_t) {
     kernel.raise(SIGSEGV);
@@ -163,7 +172,6 @@ TEST_F(Runtime, ReportsCanBeTurnedOff) {
 }
 
 TEST_F(Runtime, LaunchesRunAllTheirItems) {
-    std::atomic<std::uint64_t> items = 0;
     std::uint64_t expected = 0;
     for (std::uint64_t n : {1ul, 2ul, 1000ul, 100001ul}) {
         launch(use(), n, count_items, &items);
@@ -174,7 +182,6 @@ TEST_F(Runtime, LaunchesRunAllTheirItems) {
 }
 
 TEST_F(Runtime, MoreLaunchesThanTheRingHoldsWaitForAFreeEntry) {
-    std::atomic<std::uint64_t> items = 0;
     for (std::uint32_t i = 0; i < 5 * ring_entries; i++)
         launch(use(), 1, count_items, &items);
     use().synchronize();
@@ -198,7 +205,6 @@ TEST_F(Runtime, AnEmptyLaunchIsOverAtOnce) {
 }
 
 TEST_F(Runtime, AFaultIsStickyUntilReset) {
-    std::atomic<std::uint64_t> items = 0;
     launch(use(), 1, fault_at_once, nullptr);
     EXPECT_EQ(code_of([&] { use().synchronize(); }), hmmErrorIllegalAddress);
     EXPECT_EQ(code_of([&] { launch(use(), 1, count_items, &items); }), hmmErrorIllegalAddress);
@@ -207,9 +213,7 @@ TEST_F(Runtime, AFaultIsStickyUntilReset) {
 
     use().reset();
     EXPECT_EQ(use().sticky_error(), hmmSuccess);
-    launch(use(), 7, count_items, &items);
-    use().synchronize();
-    EXPECT_EQ(items, 7u);
+    expect_to_run(7);
 }
 
 TEST_F(Runtime, LaunchesBehindAFaultDoNotRunButTheirClosuresAreDestroyed) {
@@ -228,24 +232,21 @@ TEST_F(Runtime, LaunchesBehindAFaultDoNotRunButTheirClosuresAreDestroyed) {
 }
 
 TEST_F(Runtime, ALostAgentIsAnErrorAndNotAHang) {
-    std::atomic<std::uint64_t> items = 0;
     launch(use(), 1, lose_agent, nullptr);
     EXPECT_EQ(code_of([&] { use().synchronize(); }), hmmErrorDeviceLost);
     EXPECT_EQ(use().sticky_error(), hmmErrorDeviceLost);
     use().reset();
-    launch(use(), 3, count_items, &items);
-    use().synchronize();
-    EXPECT_EQ(items, 3u);
+    expect_to_run(3);
 }
 
 TEST_F(Runtime, DevicesWorkFailAndGoEachForItself) {
-    std::atomic<std::uint64_t> items[2] = {};
+    std::atomic<std::uint64_t> ran[2] = {};
     for (int round = 1; round <= 2; round++) {
         for (const int number : {0, 1})
-            launch(use(number), 5, count_items, &items[number]);
+            launch(use(number), 5, count_items, &ran[number]);
         for (const int number : {0, 1}) {
             use(number).synchronize();
-            EXPECT_EQ(items[number], 5u * static_cast<unsigned>(round));
+            EXPECT_EQ(ran[number], 5u * static_cast<unsigned>(round));
         }
     }
     launch(use(0), 1, fault_at_once, nullptr);
@@ -254,14 +255,13 @@ TEST_F(Runtime, DevicesWorkFailAndGoEachForItself) {
     launch(use(1), 1, lose_agent, nullptr);
     EXPECT_EQ(code_of([&] { use(1).synchronize(); }), hmmErrorDeviceLost);
     use(0).reset();
-    launch(use(0), 1, count_items, &items[0]);
+    launch(use(0), 1, count_items, &ran[0]);
     use(0).synchronize();
-    EXPECT_EQ(items[0], 11u);
+    EXPECT_EQ(ran[0], 11u);
     EXPECT_EQ(use(1).sticky_error(), hmmErrorDeviceLost);
 }
 
 TEST_F(Runtime, AFailedStartSaysWhereAndMayBeTriedAgain) {
-    std::atomic<std::uint64_t> items = 0;
     const auto start = [&] { launch(use(), 1, count_items, &items); };
     kernel.agent = fakes::agent_behaviour::fails_to_attach;
     EXPECT_EQ(code_of(start), hmmErrorInitializationError);
@@ -269,21 +269,16 @@ TEST_F(Runtime, AFailedStartSaysWhereAndMayBeTriedAgain) {
     kernel.agent = fakes::agent_behaviour::dies_while_starting;
     EXPECT_EQ(code_of(start), hmmErrorInitializationError);
     kernel.agent = fakes::agent_behaviour::runs;
-    launch(use(), 1, count_items, &items);
-    use().synchronize();
+    expect_to_run(1);
     EXPECT_EQ(items, 1u);
 }
 
 TEST_F(Runtime, ABindingThatIsStillGoingIsWaitedFor) {
     kernel.busy_milliseconds = 5000;
-    std::atomic<std::uint64_t> items = 0;
-    launch(use(), 1, count_items, &items);
-    use().synchronize();
-    EXPECT_EQ(items, 1u);
+    expect_to_run(1);
 }
 
 TEST_F(Runtime, NoFileStaysOpenAfterReset) {
-    std::atomic<std::uint64_t> items = 0;
     launch(use(), 1, count_items, &items);
     use().reset();
     const int with_space = kernel.open_files;
