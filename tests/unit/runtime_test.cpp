@@ -437,23 +437,6 @@ TEST(Interface, MemoryInfoIsOfTheCurrentDevice) {
     EXPECT_EQ(total, 512u << 20);
 }
 
-TEST(Interface, PropertiesSayWhetherAtomicsOnHostMemoryAreNative) {
-    hmmDeviceProp first = {}, second = {};
-    ASSERT_EQ(hmmGetDeviceProperties(&first, 0), hmmSuccess);
-    ASSERT_EQ(hmmGetDeviceProperties(&second, 1), hmmSuccess);
-    EXPECT_EQ(first.hostNativeAtomicSupported, 1);
-    EXPECT_EQ(second.hostNativeAtomicSupported, 0);
-}
-
-TEST(Interface, PropertiesSayWhetherTheCpuUsesDeviceMemoryInPlace) {
-    hmmDeviceProp prop = {};
-    ASSERT_EQ(hmmGetDeviceProperties(&prop, 0), hmmSuccess);
-    EXPECT_EQ(prop.directManagedMemAccessFromHost, 0);
-    EXPECT_EQ(prop.pageableMemoryAccess, 1);
-    ASSERT_EQ(hmmGetDeviceProperties(&prop, 1), hmmSuccess);
-    EXPECT_EQ(prop.directManagedMemAccessFromHost, 1);
-}
-
 TEST(Interface, LaunchRunsClosuresThatOwnThings) {
     std::vector<int> data(1000, 1);
     int* const raw = data.data();
