@@ -281,8 +281,12 @@ inline constexpr call calls[] = {
 
 struct outcome {
     const char* name;
+    const char* arguments; ///< "" if the table of calls has them
     hmmError_t code;
 };
+
+/// Calls a function with these arguments.
+#define OUTCOME(function, ...) outcome({#function, #__VA_ARGS__, function(__VA_ARGS__)})
 
 /// Calls for memory objects; each uses the result of an earlier one.
 inline std::vector<outcome> map_and_unmap() {
@@ -297,23 +301,21 @@ inline std::vector<outcome> map_and_unmap() {
     unsigned long long flags = 0;
     const auto file = [&] { return reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)); };
     std::vector<outcome> all = {
-        {"hmmMemCreate", hmmMemCreate(&handle, unit, &prop, 0)},
-        {"hmmMemGetAllocationPropertiesFromHandle",
-         hmmMemGetAllocationPropertiesFromHandle(&found, handle)},
-        {"hmmMemExportToShareableHandle", hmmMemExportToShareableHandle(&fd, handle, type, 0)},
-        {"hmmMemImportFromShareableHandle", hmmMemImportFromShareableHandle(&other, file(), type)},
-        {"hmmMemRelease", hmmMemRelease(other)},
-        {"hmmMemAddressReserve", hmmMemAddressReserve(&ptr, unit, 0, 0, 0)},
-        {"hmmMemMap", hmmMemMap(ptr, unit, 0, handle, 0)},
-        {"hmmMemSetAccess", hmmMemSetAccess(ptr, unit, &access, 1)},
-        {"hmmMemGetAccess", hmmMemGetAccess(&flags, &access.location, ptr)},
-        {"hmmMemGetAddressRange", hmmMemGetAddressRange(&ptr, nullptr, ptr)},
-        {"hmmMemRetainAllocationHandle",
-         hmmMemRetainAllocationHandle(&other, reinterpret_cast<void*>(ptr))},
-        {"hmmMemRelease", hmmMemRelease(other)},
-        {"hmmMemUnmap", hmmMemUnmap(ptr, unit)},
-        {"hmmMemAddressFree", hmmMemAddressFree(ptr, unit)},
-        {"hmmMemRelease", hmmMemRelease(handle)},
+        OUTCOME(hmmMemCreate, &handle, unit, &prop, 0),
+        OUTCOME(hmmMemGetAllocationPropertiesFromHandle, &found, handle),
+        OUTCOME(hmmMemExportToShareableHandle, &fd, handle, type, 0),
+        OUTCOME(hmmMemImportFromShareableHandle, &other, file(), type),
+        OUTCOME(hmmMemRelease, other),
+        OUTCOME(hmmMemAddressReserve, &ptr, unit, 0, 0, 0),
+        OUTCOME(hmmMemMap, ptr, unit, 0, handle, 0),
+        OUTCOME(hmmMemSetAccess, ptr, unit, &access, 1),
+        OUTCOME(hmmMemGetAccess, &flags, &access.location, ptr),
+        OUTCOME(hmmMemGetAddressRange, &ptr, nullptr, ptr),
+        OUTCOME(hmmMemRetainAllocationHandle, &other, reinterpret_cast<void*>(ptr)),
+        OUTCOME(hmmMemRelease, other),
+        OUTCOME(hmmMemUnmap, ptr, unit),
+        OUTCOME(hmmMemAddressFree, ptr, unit),
+        OUTCOME(hmmMemRelease, handle),
     };
     const hmmrt::no_cancellation until_the_end; // closing is a cancellation point
     if (fd >= 0) hmmrt::sys::close_file(fd);
