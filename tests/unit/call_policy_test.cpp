@@ -1,18 +1,31 @@
 // SPDX-License-Identifier: MIT
+// What happens to system calls of device code: the policy, the targets of signals, guarded memory,
+// and the agent's own filter.
 #include "agent/call_policy.h"
-
+#include "agent/seccomp.h"
+#include "guarded_ranges.hpp"
 #include "report.hpp"
+#include "signal_target.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
+#include <cstring>
 #include <fstream>
+#include <initializer_list>
 #include <iterator>
+#include <memory>
 #include <string>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 
 using namespace hmmrt;
+using namespace hmmrt::agent;
 
 namespace {
+
+// ---- policy
 
 constexpr std::int32_t own_thread = 4711;
 
@@ -205,6 +218,203 @@ TEST(SignalMask, NeverShowsKillAndStopAsBlocked) {
     std::uint64_t mask = 0;
     change_signal_mask(mask, 2, ~std::uint64_t{0});
     EXPECT_EQ(mask, ~unblockable_signals);
+}
+
+// ---- signals
+
+constexpr std::int32_t own = 100, own_group = 90, other_thread = 101, parked = 102, stranger = 999;
+
+class fake_view final : public signal_view {
+  public:
+    std::int32_t process() const override { return own; }
+    std::int32_t process_group() const override { return own_group; }
+    bool is_own_thread(std::int32_t tid) const override { return tid >= own && tid <= parked; }
+    bool is_parked_thread(std::int32_t tid) const override { return tid == parked; }
+    bool is_default(int signal) const override { return signal != SIGUSR1; } // it has a handler
+    int break_signal() const override { return 63; }
+};
+
+bool ends(std::int64_t number, std::int32_t a, std::int32_t b, std::int32_t c = 0) {
+    const auto word = [](std::int32_t value) { return static_cast<std::uint64_t>(value); };
+    const std::uint64_t args[6] = {word(a), word(b), word(c)};
+    return signal_ends_launch(number, args, fake_view());
+}
+
+TEST(SignalTarget, AbortEndsTheLaunch) {
+    EXPECT_TRUE(ends(SYS_tgkill, own, parked, SIGABRT));
+    EXPECT_TRUE(ends(SYS_tkill, parked, SIGABRT));
+}
+
+TEST(SignalTarget, FatalSignalsToTheOwnProcessEndTheLaunch) {
+    for (const std::int32_t aim : {own, 0, -1, -own_group})
+        EXPECT_TRUE(ends(SYS_kill, aim, SIGTERM));
+    EXPECT_TRUE(ends(SYS_tgkill, own, other_thread, SIGSEGV));
+    EXPECT_TRUE(ends(SYS_rt_sigqueueinfo, own, SIGTERM));
+    EXPECT_TRUE(ends(SYS_rt_tgsigqueueinfo, own, other_thread, SIGTERM));
+}
+
+TEST(SignalTarget, KillAndStopCannotBeHandled) {
+    EXPECT_TRUE(ends(SYS_kill, own, SIGKILL));
+    EXPECT_TRUE(ends(SYS_kill, own, SIGSTOP));
+}
+
+TEST(SignalTarget, HandledSignalsToOtherThreadsAreSent) {
+    EXPECT_FALSE(ends(SYS_kill, own, SIGUSR1));
+    EXPECT_FALSE(ends(SYS_tgkill, own, other_thread, SIGUSR1));
+}
+
+TEST(SignalTarget, ASignalForTheBorrowedThreadCouldNeverArrive) {
+    EXPECT_TRUE(ends(SYS_tgkill, own, parked, SIGUSR1));
+}
+
+TEST(SignalTarget, HarmlessAndLibrarySignalsAreSent) {
+    for (const int signal : {0, SIGCHLD, SIGWINCH, SIGCONT, 32, 33})
+        EXPECT_FALSE(ends(SYS_tgkill, own, parked, signal)) << signal;
+    EXPECT_FALSE(ends(SYS_tgkill, own, parked, 63));
+}
+
+TEST(SignalTarget, OthersAreNotOurBusiness) {
+    EXPECT_FALSE(ends(SYS_kill, stranger, SIGKILL));
+    EXPECT_FALSE(ends(SYS_kill, -stranger, SIGKILL));
+    EXPECT_FALSE(ends(SYS_tkill, stranger, SIGABRT));
+    EXPECT_FALSE(ends(SYS_tgkill, stranger, stranger, SIGABRT));
+}
+
+TEST(SignalTarget, AnInvalidSignalIsTheKernelsToRefuse) {
+    EXPECT_FALSE(ends(SYS_kill, own, 65));
+    EXPECT_FALSE(ends(SYS_kill, own, -1));
+}
+
+// ---- guarded memory
+
+constexpr std::uint64_t begin = 0x10000, end = 0x20000;
+constexpr int break_signal = 63;
+
+class GuardedRanges : public testing::Test {
+  protected:
+    GuardedRanges() { ranges->add(begin, end); }
+
+    bool guarded(std::int64_t number, std::initializer_list<std::uint64_t> values) const {
+        std::uint64_t args[6] = {};
+        std::copy(values.begin(), values.end(), args);
+        return call_is_guarded(number, args, *ranges, break_signal);
+    }
+
+    std::unique_ptr<guarded_ranges> ranges = std::make_unique<guarded_ranges>();
+};
+
+TEST_F(GuardedRanges, TouchMeansOverlap) {
+    EXPECT_TRUE(ranges->touches(begin, 1));
+    EXPECT_TRUE(ranges->touches(end - 1, 1));
+    EXPECT_TRUE(ranges->touches(0, UINT64_MAX));
+    EXPECT_TRUE(ranges->touches(begin - 1, 2));
+    EXPECT_FALSE(ranges->touches(begin - 1, 1));
+    EXPECT_FALSE(ranges->touches(end, 100));
+}
+
+TEST_F(GuardedRanges, AWrappingLengthReachesToTheEnd) {
+    EXPECT_TRUE(ranges->touches(begin - 1, UINT64_MAX));
+}
+
+TEST_F(GuardedRanges, ARemovedRangeIsFreeAgain) {
+    ranges->remove(begin);
+    EXPECT_FALSE(ranges->touches(begin, end - begin));
+    EXPECT_TRUE(ranges->add(begin, end));
+    EXPECT_TRUE(ranges->touches(begin, 1));
+}
+
+TEST_F(GuardedRanges, CallsThatChangeGuardedMemoryAreRefused) {
+    for (const std::int64_t number : {SYS_munmap, SYS_mprotect, SYS_madvise, SYS_pkey_mprotect}) {
+        EXPECT_TRUE(guarded(number, {begin, 4096})) << number;
+        EXPECT_FALSE(guarded(number, {end, 4096})) << number;
+    }
+}
+
+TEST_F(GuardedRanges, MapOnlyReplacesWithAFixedAddress) {
+    EXPECT_FALSE(guarded(SYS_mmap, {begin, 4096, 3, MAP_PRIVATE | MAP_ANONYMOUS}));
+    EXPECT_TRUE(guarded(SYS_mmap, {begin, 4096, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED}));
+}
+
+TEST_F(GuardedRanges, RemapIsCheckedAtBothEnds) {
+    EXPECT_TRUE(guarded(SYS_mremap, {begin, 4096, 8192, MREMAP_MAYMOVE}));
+    EXPECT_TRUE(guarded(SYS_mremap, {end, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED, begin}));
+    EXPECT_FALSE(guarded(SYS_mremap, {end, 4096, 4096, MREMAP_MAYMOVE, begin}));
+}
+
+TEST_F(GuardedRanges, TheBreakSignalKeepsItsHandler) {
+    EXPECT_TRUE(guarded(SYS_rt_sigaction, {break_signal}));
+    EXPECT_FALSE(guarded(SYS_rt_sigaction, {break_signal - 1}));
+}
+
+TEST_F(GuardedRanges, OtherCallsAreNotChecked) {
+    EXPECT_FALSE(guarded(SYS_read, {begin, 4096}));
+}
+
+// ---- the filter of the agent, run in a small interpreter of classic BPF
+
+constexpr int pid = 4711;
+
+std::uint32_t run(const sock_filter* program, std::size_t length, const seccomp_data& data) {
+    std::uint32_t accumulator = 0;
+    for (std::size_t pc = 0; pc < length; pc++) {
+        const sock_filter& at = program[pc];
+        switch (at.code) {
+        case BPF_LD | BPF_W | BPF_ABS:
+            std::memcpy(&accumulator, reinterpret_cast<const char*>(&data) + at.k, 4);
+            break;
+        case BPF_JMP | BPF_JEQ | BPF_K:
+            pc += accumulator == at.k ? at.jt : at.jf;
+            break;
+        case BPF_RET | BPF_K:
+            return at.k;
+        default:
+            ADD_FAILURE() << "instruction " << at.code << " at " << pc;
+            return 0;
+        }
+    }
+    ADD_FAILURE() << "ran off the end";
+    return 0;
+}
+
+bool allowed(int number, std::initializer_list<std::uint64_t> args = {},
+             std::uint32_t arch = AUDIT_ARCH_X86_64) {
+    sock_filter filter[seccomp_filter_length];
+    build_seccomp_filter(filter, pid);
+    seccomp_data data = {};
+    data.nr = number;
+    data.arch = arch;
+    std::copy(args.begin(), args.end(), data.args);
+    const std::uint32_t verdict = run(filter, seccomp_filter_length, data);
+    EXPECT_TRUE(verdict == SECCOMP_RET_ALLOW || verdict == SECCOMP_RET_TRAP);
+    return verdict == SECCOMP_RET_ALLOW;
+}
+
+TEST(Seccomp, AllowsWhatLanesNeed) {
+    EXPECT_TRUE(allowed(SYS_futex));
+    EXPECT_TRUE(allowed(SYS_rt_sigreturn));
+    EXPECT_TRUE(allowed(SYS_exit_group));
+    EXPECT_TRUE(allowed(SYS_clock_gettime));
+    EXPECT_TRUE(allowed(SYS_ioctl, {agent_gpu_fd, HMMRT_GPU_IOC_FAULT_RECORD, 0x1000}));
+    EXPECT_TRUE(allowed(SYS_tgkill, {pid, 12, agent_stop_signal}));
+}
+
+TEST(Seccomp, DeniesEverythingElse) {
+    for (int number = 0; number < 470; number++) {
+        const bool needed = number == SYS_futex || number == SYS_rt_sigreturn ||
+                            number == SYS_exit_group || number == SYS_clock_gettime;
+        EXPECT_EQ(allowed(number), needed) << number;
+    }
+}
+
+TEST(Seccomp, ChecksTheArgumentsOfIoctlAndTgkill) {
+    EXPECT_FALSE(allowed(SYS_ioctl, {agent_control_fd, HMMRT_GPU_IOC_FAULT_RECORD}));
+    EXPECT_FALSE(allowed(SYS_ioctl, {agent_gpu_fd, HMMRT_GPU_IOC_ATTACH}));
+    EXPECT_FALSE(allowed(SYS_tgkill, {pid + 1, 12, agent_stop_signal}));
+    EXPECT_FALSE(allowed(SYS_tgkill, {pid, 12, 9}));
+}
+
+TEST(Seccomp, DeniesOtherArchitectures) {
+    EXPECT_FALSE(allowed(SYS_futex, {}, AUDIT_ARCH_I386));
 }
 
 } // namespace

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Knobs are found by name, changed in their scope, and refused with a reason.
+// Knobs, quotas and statistics: their scopes, the requests to the modules, and refused values.
 #include "memory_fixture.hpp"
 
 #include <cerrno>
+#include <cstring>
 #include <initializer_list>
 #include <string>
 
 using fakes::kernel;
 
 namespace {
+
+// ---- knobs
 
 class Knob : public MemoryOverFakes {
   protected:
@@ -145,6 +148,156 @@ TEST_F(Knob, CallsLeaveNoFileOpen) {
     EXPECT_EQ(hmm::knobs().size(), 3u);
     EXPECT_EQ(hmmKnobSet("nothing", 1, process), hmmErrorInvalidValue);
     EXPECT_EQ(kernel.open_files, before);
+}
+
+// ---- quotas
+
+class Quota : public MemoryOverFakes {
+  protected:
+    static constexpr hmmQuotaScope process = {hmmQuotaScopeTypeProcess, 77};
+
+    static const hmmrt_quota& last() { return kernel.policy.quotas.back(); }
+};
+
+TEST_F(Quota, SaysWhatMayBeHadAndIs) {
+    const hmmQuota found = hmm::quota(hmm::device(0)).get();
+    EXPECT_EQ(found.limit, hmmQuotaNoLimit);
+    EXPECT_EQ(found.priority, hmmQuotaPriorityDefault);
+    EXPECT_EQ(found.used, 1u << 20);
+    EXPECT_EQ(found.evicted, 2u << 20);
+    EXPECT_EQ(found.refused, 3u);
+}
+
+TEST_F(Quota, OfTheProcessIsOnADeviceThatIsStarted) {
+    const int before = kernel.agents_started;
+    const hmm::quota mine(hmm::device(1));
+    mine.set(8 * page, 5);
+    EXPECT_EQ(kernel.agents_started, before + 1);
+    EXPECT_EQ(last().scope, std::uint32_t(HMMRT_QUOTA_OF_SPACE));
+    EXPECT_EQ(last().device_id, 2u) << "the id of device 1";
+    EXPECT_EQ(last().limit_bytes, 8 * page);
+    EXPECT_EQ(last().priority, 5u);
+    EXPECT_EQ(mine.get().limit, 8 * page);
+    EXPECT_EQ(hmm::current_device(), hmm::device(0));
+}
+
+TEST_F(Quota, OfACgroupStartsNothing) {
+    const int agents = kernel.agents_started, files = kernel.open_files;
+    const hmm::quota group(hmm::cgroup(42), hmm::device(1));
+    group.set(hmmQuotaNoLimit, hmmQuotaPriorityMax);
+    EXPECT_EQ(last().scope, std::uint32_t(HMMRT_QUOTA_OF_CGROUP));
+    EXPECT_EQ(last().cgroup_fd, 42);
+    EXPECT_EQ(last().device_id, 2u);
+    EXPECT_EQ(last().limit_bytes, HMMRT_QUOTA_NO_LIMIT);
+    EXPECT_EQ(last().priority, std::uint32_t(HMMRT_PRIORITY_MAX));
+    EXPECT_EQ(group.get().priority, hmmQuotaPriorityMax);
+    EXPECT_EQ(kernel.agents_started, agents);
+    EXPECT_EQ(kernel.open_files, files);
+}
+
+TEST_F(Quota, OfTheProcessIgnoresTheCgroup) {
+    hmmQuota found;
+    EXPECT_EQ(hmmQuotaGet(&found, process), hmmSuccess);
+    EXPECT_EQ(last().cgroup_fd, 0);
+}
+
+TEST_F(Quota, WrongArgumentsAreRefused) {
+    for (const std::size_t wrong : {std::size_t(1), page - 1, page + 1, hmmQuotaNoLimit - 1})
+        EXPECT_EQ(hmmQuotaSet(wrong, 1, process), hmmErrorInvalidValue) << wrong;
+    EXPECT_EQ(hmmQuotaSet(0, hmmQuotaPriorityMax + 1, process), hmmErrorInvalidValue);
+    for (const int none : {0, 3})
+        EXPECT_EQ(hmmQuotaSet(0, 0, {static_cast<hmmQuotaScopeType>(none), 0}),
+                  hmmErrorInvalidValue);
+    EXPECT_TRUE(kernel.policy.quotas.empty());
+    EXPECT_EQ(hmmQuotaSet(0, 0, process), hmmSuccess);
+}
+
+TEST_F(Quota, ErrorsOfTheKernelAreTold) {
+    const struct {
+        int error;
+        hmmError_t code;
+    } meanings[] = {{EPERM, hmmErrorNotPermitted},      {EBADF, hmmErrorInvalidValue},
+                    {EOPNOTSUPP, hmmErrorNotSupported}, {ENODEV, hmmErrorInvalidDevice},
+                    {ENOMEM, hmmErrorMemoryAllocation}, {ENOTTY, hmmErrorInsufficientDriver}};
+    for (const auto& [error, code] : meanings) {
+        kernel.policy.quota_error = error;
+        EXPECT_EQ(hmmQuotaSet(0, 0, {hmmQuotaScopeTypeCgroup, 42}), code);
+        EXPECT_EQ(hmmQuotaSet(0, 0, process), code);
+        EXPECT_THROW(static_cast<void>(hmm::quota(hmm::device(0)).get()), hmm::error);
+    }
+}
+
+// ---- statistics
+
+class Stats : public MemoryOverFakes {
+  protected:
+    static bool all_zero(const hmmStats& stats) {
+        const hmmStats zero = {};
+        return std::memcmp(&stats, &zero, sizeof(stats)) == 0;
+    }
+};
+
+TEST_F(Stats, EachCountHasItsMember) {
+    hmm::launch(1, [](std::size_t) {});
+    hmm::synchronize();
+    const hmmStats found = hmm::stats();
+    EXPECT_EQ(kernel.policy.queries.back().device_id, kernel.devices[0].id);
+    EXPECT_EQ(found.launches, 1u);
+    EXPECT_EQ(found.deviceFaults, 1u);
+    EXPECT_EQ(found.failedFaults, 2u);
+    EXPECT_EQ(found.pagesMapped, 3u);
+    EXPECT_EQ(found.pagesRemote, 4u);
+    EXPECT_EQ(found.pagesToDevice, 5u);
+    EXPECT_EQ(found.pagesToHost, 6u);
+    EXPECT_EQ(found.cpuFaults, 7u);
+    EXPECT_EQ(found.invalidations, 8u);
+    EXPECT_EQ(found.retries, 9u);
+    EXPECT_EQ(found.duplicates, 10u);
+    EXPECT_EQ(found.evictions, 11u);
+    EXPECT_EQ(found.pagesEvicted, 12u);
+    EXPECT_EQ(found.thrashing, 19u);
+    EXPECT_EQ(found.throttledFaults, 20u);
+    EXPECT_EQ(found.thrashPins, 21u);
+    EXPECT_EQ(found.countedMoves, 23u);
+    EXPECT_EQ(found.quotaRefusals, 24u);
+    EXPECT_EQ(found.memoryRefusals, 25u);
+    for (const std::uint64_t reserved : found.reserved)
+        EXPECT_EQ(reserved, 0u);
+}
+
+TEST_F(Stats, OfADeviceThatIsNotStartedAreZeroAndStartNothing) {
+    const int agents = kernel.agents_started;
+    EXPECT_TRUE(all_zero(hmm::stats(hmm::device(1))));
+    EXPECT_EQ(kernel.agents_started, agents);
+    EXPECT_TRUE(kernel.policy.queries.empty());
+    EXPECT_EQ(hmm::current_device(), hmm::device(0));
+}
+
+TEST_F(Stats, LaunchesAreKernelsCopiesAndFillsUntilAReset) {
+    char from[4] = "abc", to[4] = "";
+    hmm::launch(1, [](std::size_t) {});
+    EXPECT_EQ(hmmMemcpyAsync(to, from, sizeof(to), hmmMemcpyDefault, 0), hmmSuccess);
+    EXPECT_EQ(hmmMemsetAsync(to, 0, sizeof(to), 0), hmmSuccess);
+    hmm::event after;
+    hmm::default_stream.record(after);
+    hmm::synchronize();
+    EXPECT_EQ(hmm::stats().launches, 3u);
+    hmm::reset();
+    EXPECT_TRUE(all_zero(hmm::stats()));
+    hmm::launch(1, [](std::size_t) {});
+    hmm::synchronize();
+    EXPECT_EQ(hmm::stats().launches, 1u);
+}
+
+TEST_F(Stats, ErrorsOfTheKernelAreTold) {
+    hmm::launch(1, [](std::size_t) {});
+    hmm::synchronize();
+    hmmStats found;
+    kernel.policy.stats_error = ENOTTY;
+    EXPECT_EQ(hmmGetStats(&found), hmmErrorInsufficientDriver);
+    kernel.policy.stats_error = ENODEV; // a concurrent reset came first
+    EXPECT_EQ(hmmGetStats(&found), hmmSuccess);
+    EXPECT_TRUE(all_zero(found));
 }
 
 } // namespace
