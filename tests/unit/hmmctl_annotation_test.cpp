@@ -3,7 +3,6 @@
 #include "hmmctl_report.hpp"
 
 #include "annotations.hpp"
-#include "trace_export.hpp"
 
 #include <gtest/gtest.h>
 
@@ -132,18 +131,16 @@ TEST(HmmctlAnnotations, AreInTheTextWithoutWhatControlsATerminal) {
     EXPECT_EQ(none.find("Sections"), std::string::npos) << none;
 }
 
-std::string exported(void (*as)(const trace&, const text_sink&)) {
+trace some_trace() {
     trace of;
     of.events = {at(annotation(HMMRT_EVENT_SECTION, "so,l\"ve"), 3000, 1000),
                  at(annotation(HMMRT_EVENT_MARK, "here"), 4000),
                  at(name_of_memory(page, 2, "grid"), 5000)};
-    std::string text;
-    as(of, [&](std::string_view piece) { text += piece; });
-    return text;
+    return of;
 }
 
 TEST(HmmctlAnnotations, AreSlicesOfAChromeTrace) {
-    const json found = json::parse(exported(export_chrome))["traceEvents"];
+    const json found = json::parse(exported(export_chrome, some_trace()))["traceEvents"];
     ASSERT_EQ(found.size(), 3u);
     EXPECT_TRUE(has_fields(found[0], R"({"ph": "X", "name": "so,l\"ve", "ts": 2, "dur": 1})"));
     EXPECT_TRUE(has_fields(found[1], R"({"ph": "i", "name": "here"})"));
@@ -151,12 +148,12 @@ TEST(HmmctlAnnotations, AreSlicesOfAChromeTrace) {
 }
 
 TEST(HmmctlAnnotations, AreTextsOfOtherFormats) {
-    const json answer = json::parse(exported(export_json)), found = answer["events"];
+    const json answer = json::parse(exported(export_json, some_trace())), found = answer["events"];
     EXPECT_EQ(what_is_wrong_with(answer, "answer_of_trace_export"), "");
     EXPECT_TRUE(has_fields(found[0], R"({"type": "section", "text": "so,l\"ve"})"));
     EXPECT_EQ(found[1]["type"], "mark");
     EXPECT_TRUE(has_fields(found[2], R"({"type": "name", "pages": 2})"));
-    EXPECT_TRUE(mentions(exported(export_csv), {",\"so,l\"\"ve\"\n"}));
+    EXPECT_TRUE(mentions(exported(export_csv, some_trace()), {",\"so,l\"\"ve\"\n"}));
 }
 
 } // namespace

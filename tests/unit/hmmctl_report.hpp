@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Profiles of events, and fields of their JSON.
+// Profiles and recordings of events, and fields of their JSON.
 #pragma once
 
 #include "hmmctl_events.hpp"
@@ -7,8 +7,11 @@
 
 #include "json_schema.hpp"
 #include "summary_text.hpp"
+#include "trace_export.hpp"
 
 #include <map>
+#include <string>
+#include <string_view>
 #include <vector>
 
 /// Events of the tested process, with what a report says about them.
@@ -22,6 +25,14 @@ struct profiled {
         {tested_space, {tested_space, tested_pid, "name", {}}}};
     hmmctl::event_drops dropped = {};
 };
+
+/// A recording in another format.
+inline std::string exported(void (*as)(const hmmctl::trace&, const hmmctl::text_sink&),
+                            const hmmctl::trace& of) {
+    std::string text;
+    as(of, [&](std::string_view piece) { text += piece; });
+    return text;
+}
 
 /// Succeeds if an object has these fields with these values, which are not null. It may have other
 /// fields.

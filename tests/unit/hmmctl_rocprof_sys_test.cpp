@@ -3,7 +3,6 @@
 // the values match the events.
 #include "hmmctl_report.hpp"
 
-#include "trace_export.hpp"
 #include "trace_rocprof_sys.hpp"
 
 #include <gtest/gtest.h>
@@ -67,9 +66,7 @@ nlohmann::json summary_of_events(const std::vector<hmmrt_event>& events) {
     of.header.page_size = 4096;
     of.header.devices = {{0, "gpu0", 1 << 20}, {1, "g\xff", 2 << 20}};
     of.events = events;
-    std::string text;
-    export_rocprof_sys(of, [&](std::string_view piece) { text += piece; });
-    return nlohmann::json::parse(text);
+    return nlohmann::json::parse(exported(export_rocprof_sys, of));
 }
 
 nlohmann::json some_summary() {

@@ -9,7 +9,6 @@
 #include "event_names.hpp"
 #include "memory.hpp"
 #include "stats.hpp"
-#include "trace_export.hpp"
 
 #include <gtest/gtest.h>
 
@@ -110,16 +109,14 @@ std::vector<hmmrt_event> all_events() {
     return events;
 }
 
-plain_json exported(const std::vector<hmmrt_event>& events) {
+plain_json exported_events(const std::vector<hmmrt_event>& events) {
     trace of;
     of.header.page_size = page;
     of.header.command = {"program", "argument"};
     of.header.devices = {{0, "gpu0", 1 << 20}};
     of.processes[tested_space] = {tested_space, tested_pid, "name", {}};
     of.events = events;
-    std::string text;
-    export_json(of, [&](std::string_view piece) { text += piece; });
-    return plain_json::parse(text);
+    return plain_json::parse(exported(export_json, of));
 }
 
 /// A profile with names, a section, code, and memory that moves back and forth between a device and
@@ -183,7 +180,7 @@ const std::vector<example>& examples() {
             "pages": {"device 0": 1}})")},
         {"profile", answer_with("profile", full_profile())},
         {"trace_report", report_answer()},
-        {"trace_export", exported({device_fault(0, 0, 0x10), all_events().front()})},
+        {"trace_export", exported_events({device_fault(0, 0, 0x10), all_events().front()})},
         {"bench", answer_with("bench", to_json(scaled_result()))},
         {"bench_compare",
          answer_with("comparison", to_json(compare(scaled_result(), scaled_result())))},
@@ -276,10 +273,10 @@ TEST(HmmctlSchema, RefusesAnswersWithoutAField) {
 }
 
 TEST(HmmctlSchema, HasTheNamesInEvents) {
-    plain_json answer = exported(all_events());
+    plain_json answer = exported_events(all_events());
     EXPECT_EQ(what_is_wrong_with(answer, "answer_of_trace_export"), "");
     const auto refused = [&](const plain_json& changes) {
-        plain_json event = exported({device_fault(0, 0)})["events"][0];
+        plain_json event = exported_events({device_fault(0, 0)})["events"][0];
         event.update(changes);
         EXPECT_NE(what_is_wrong_with(event, "event"), "") << event;
     };

@@ -4,7 +4,6 @@
 #include "hmmctl_report.hpp"
 
 #include "observe.hpp"
-#include "trace_export.hpp"
 #include "trace_file.hpp"
 
 #include <gtest/gtest.h>
@@ -208,12 +207,6 @@ TEST_F(HmmctlTrace, ThatCannotBeWrittenIsAFailure) {
 }
 
 // --- other formats
-
-std::string exported(void (*as)(const trace&, const text_sink&), const trace& of) {
-    std::string text;
-    as(of, [&](std::string_view piece) { text += piece; });
-    return text;
-}
 
 TEST_F(HmmctlTrace, AsJsonHasNames) {
     const json found = json::parse(exported(export_json, parse_trace(written())));
