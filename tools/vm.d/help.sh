@@ -97,8 +97,9 @@ help_test() {
 
 		Runs all tests, or those that NAME selects: a kind of test or all test programs with NAME in their name. The
 		kinds are
-		  lint      tools/lint
+		  lint      tools/lint, except for what needs a build
 		  host      native tests with ASan and UBSan
+		  analysis  tools/lint sparse abi clang-tidy
 		  cpu       tests on the cpu device with TSan and valgrind, and tests of hmmcc
 		  plain     tests in a guest with the plain kernel
 		  debug     tests in a guest with the debug kernel
@@ -108,7 +109,7 @@ help_test() {
 		--debug runs only the tests on the debug kernel. --kernel all runs the guest tests with each kernel;
 		--kernel stock runs those that need no debug kernel, and tests the packages in its guest.
 		The last line is `N passed, N failed, N skipped`, after a line for each failure; results are in
-		build/out/results.
+		build/out/results. Without a NAME, the guests only start if the tests that need none passed.
 
 		Without a NAME, two guests run concurrently and share the test programs. They use up to 10 GB of memory with
 		the default --memory. If a program is named, one guest is used.

@@ -4,14 +4,18 @@
 # `tools/vm test`: runs the kinds of tests one after the other. The last line has the totals. The lines before it repeat
 # each failure, because CI may truncate the beginning of a log.
 #
-#   lint     tools/lint, counted as one test
+#   lint     checks of tools/lint that only read the sources, counted as one test
 #   host     tests that need no kernel module, run natively with ASan and UBSan
+#   analysis checks of tools/lint that need a built kernel and user space, counted as one test
 #   cpu      programs of tests/runtime on the cpu device, natively under TSan and valgrind; CUDA programs, and hmmcc itself
 #   plain    the guest with the plain kernel
 #   debug    the guest with the debug kernel
 #   canary   tests of the test tools
 #   newcomer tools/vm as a user types it
 #   package  Debian packages: built, installed in a temporary root, and purged; with --long, a stock kernel, or if named
+#
+# lint and host come first, because they don't need a kernel. If no tests are named, we stop before the guests start when
+# a test of an earlier kind failed.
 
 PASSED=0
 FAILED=0
@@ -21,6 +25,7 @@ TEST_TIME_LIMIT=4200
 TEST_NUMA=2
 TEST_GUESTS=2 # number of guests that run concurrently
 MOST_FINDINGS=20 # maximum number of findings that we repeat for each lint check
+readonly CHECKS_OF_BUILDS='sparse|abi|clang-tidy' # the checks of the kind analysis
 LINT_ITSELF='' # process ID of lint's self-test
 declare -A SCRIPTS=() # process IDs of canary, newcomer and package
 TALLIED=0 # value of SECONDS at the last tally
@@ -55,7 +60,7 @@ build_first() { [[ $BUILD_FIRST == no ]] || "$@"; }
 # Uses the default kernel's checkpatch, so that the result doesn't depend on --kernel.
 run_lint() (
 	[[ ${HMMRT_TEST_LONG-} == yes ]] || set -- --quick "$@"
-	ensure_kernel "$(default_kernel)" plain
+	ensure_source "$(default_kernel)"
 	HMMRT_KERNEL_SOURCE=$KERNEL_SOURCE HMMRT_KERNEL_BUILD=$KERNEL_BUILD "$REPO/tools/lint" "$@"
 )
 
@@ -74,15 +79,33 @@ lint_findings() {
 		END { for (i = 0; i < n; i++) print kept[i] }' "$1"
 }
 
-test_lint() {
-	local log=$BUILD/out/results/lint.log failures
-	if run_lint >"$log" 2>&1; then
-		tally lint 1 0 0
+# test_by_lint KIND CHECK...: runs these checks as one test.
+test_by_lint() {
+	local kind=$1 log=$BUILD/out/results/$1.log failures
+	shift
+	if run_lint "$@" >"$log" 2>&1; then
+		tally "$kind" 1 0 0
 	else
 		tail -n 60 "$log"
 		mapfile -t failures < <(lint_findings "$log")
-		tally lint 0 1 0 "${failures[@]}"
+		tally "$kind" 0 1 0 "${failures[@]}"
 	fi
+}
+
+test_lint() {
+	local checks
+	mapfile -t checks < <("$REPO/tools/lint" --list | grep -vxE "$CHECKS_OF_BUILDS")
+	test_by_lint lint "${checks[@]}"
+}
+
+test_analysis() {
+	local checks
+	IFS='|' read -ra checks <<<"$CHECKS_OF_BUILDS"
+	if ! build_first build_in_kernel "$(default_kernel)" plain || ! build_first build_user; then
+		tally analysis 0 1 0 "the build failed"
+		return
+	fi
+	test_by_lint analysis "${checks[@]}"
 }
 
 # junit_number ATTRIBUTE FILE: prints this attribute of the test suite in ctest's JUnit file, or 0 if there is no file.
@@ -286,7 +309,7 @@ select_tests() {
 	KINDS=() PROGRAMS=()
 	for name in "$@"; do
 		case $name in
-		lint | host | cpu | plain | debug | canary | newcomer | package) KINDS+=("$name") ;;
+		lint | host | analysis | cpu | plain | debug | canary | newcomer | package) KINDS+=("$name") ;;
 		*) PROGRAMS+=("$name") ;;
 		esac
 	done
@@ -297,7 +320,7 @@ select_tests() {
 	refuse_for_llvm
 	((${#KINDS[@]})) && return
 	KINDS=(host plain debug)
-	((${#PROGRAMS[@]})) || KINDS=(lint host cpu plain debug canary newcomer)
+	((${#PROGRAMS[@]})) || KINDS=(lint host analysis cpu plain debug canary newcomer)
 	[[ ${PROGRAMS[*]} || ${HMMRT_TEST_LONG-} != yes ]] || KINDS+=(package)
 	[[ ! $LLVM ]] || KINDS=(plain)
 	if [[ $FLAVOUR == debug ]]; then KINDS=(debug); fi
@@ -328,6 +351,7 @@ test_here() {
 	case $1 in
 	lint) test_lint ;;
 	host) test_on_host "${PROGRAMS[@]}" ;;
+	analysis) test_analysis ;;
 	cpu)
 		test_on_cpu tsan launch stream
 		test_on_cpu valgrind advice copy launch memory stream
@@ -352,8 +376,41 @@ ensure_open_root() {
 	((EUID != 0 || 8#$mode & 1)) || die "other users cannot enter /, because its mode is $mode, not 755, and some tests switch to other users"
 }
 
+# test_selected KIND...: runs the selected ones of these kinds, none of which needs a guest.
+test_selected() {
+	local kind
+	for kind in "$@"; do
+		! kind_is_selected "$kind" || test_here "$kind"
+	done
+}
+
+# may_go_on NAMED...: fails if a test failed, unless tests were named. A format that is wrong then shows within minutes.
+may_go_on() {
+	((FAILED == 0 || $#)) && return
+	say "stopped before the guests, because these tests failed; \`tools/vm test KIND\` runs the tests of any kind"
+	return 1
+}
+
+# Kernels come before user space: they take longest, and so their problems show up early.
+build_for_tests() {
+	for KERNEL in "$@"; do
+		ensure_kernel "$KERNEL" plain
+		! kind_is_selected debug || ensure_kernel "$KERNEL" debug
+		build_first build_all "$KERNEL" plain
+	done
+}
+
+test_in_guests() {
+	local kind
+	for KERNEL in "$@"; do
+		for kind in "${KINDS[@]}"; do test_in_guest "$kind"; done
+		test_by_scripts
+	done
+	! kind_is_selected canary || test_lint_itself
+}
+
 test_everything() {
-	local kind kernels
+	local kernels
 	TIME_LIMIT=${TIME_LIMIT:-$TEST_TIME_LIMIT}
 	NUMA=${NUMA:-$TEST_NUMA}
 	select_tests "$@"
@@ -361,18 +418,12 @@ test_everything() {
 	ensure_open_root
 	ensure_packages
 	mapfile -t kernels < <(chosen_kernels)
-	# Build the kernels first: they take longest, and so their problems show up early.
-	for KERNEL in "${kernels[@]}"; do
-		ensure_kernel "$KERNEL" plain
-		! kind_is_selected debug || ensure_kernel "$KERNEL" debug
-		build_first build_all "$KERNEL" plain
-	done
-	for kind in "${KINDS[@]}"; do test_here "$kind"; done
-	for KERNEL in "${kernels[@]}"; do
-		for kind in "${KINDS[@]}"; do test_in_guest "$kind"; done
-		test_by_scripts
-	done
-	! kind_is_selected canary || test_lint_itself
+	test_selected lint host
+	if may_go_on "$@" && printf '%s\n' "${KINDS[@]}" | grep -qvxE 'lint|host'; then
+		build_for_tests "${kernels[@]}"
+		test_selected analysis cpu
+		! may_go_on "$@" || test_in_guests "${kernels[@]}"
+	fi
 	print_sums
 }
 
