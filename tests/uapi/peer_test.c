@@ -20,7 +20,7 @@
 static int peer_call(const struct gpus *env, unsigned int device,
 		     unsigned int peer, uint32_t operation)
 {
-	return cmd_peer(env->space, id_of(env, device), id_of(env, peer),
+	return cmd_peer(env->space, gpu_id(env, device), gpu_id(env, peer),
 			operation, NULL);
 }
 
@@ -41,7 +41,7 @@ static bool is_enabled(const struct gpus *env, unsigned int device,
 {
 	struct hmmrt_peer result;
 
-	return !cmd_peer(env->space, id_of(env, device), id_of(env, peer),
+	return !cmd_peer(env->space, gpu_id(env, device), gpu_id(env, peer),
 			 HMMRT_PEER_QUERY, &result) &&
 	       result.out_enabled;
 }
@@ -84,16 +84,16 @@ TEST_F(moving, pages_migrate_directly_between_devices)
 	unsigned int device;
 
 	pages_fill(env->buf, LEN, 1);
-	ASSERT_EQ(0, put_on(env, env->buf, LEN, A));
-	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
+	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, A));
+	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, B));
 	ASSERT_VALUE(pages_sum(LEN, 1),
-		     agent_sum(agent_of(env, C), env->buf, LEN, PAGE_BYTES));
-	EXPECT_EQ(PAGES, pages_on(env, env->buf, LEN, C));
-	ASSERT_DONE(agent_fill(agent_of(env, D), env->buf, LEN, PAGE_BYTES,
+		     agent_sum(gpu_agent(env, C), env->buf, LEN, PAGE_BYTES));
+	EXPECT_EQ(PAGES, gpu_pages(env, env->buf, LEN, C));
+	ASSERT_DONE(agent_fill(gpu_agent(env, D), env->buf, LEN, PAGE_BYTES,
 			       5000));
-	EXPECT_EQ(PAGES, pages_on(env, env->buf, LEN, D));
+	EXPECT_EQ(PAGES, gpu_pages(env, env->buf, LEN, D));
 	for (device = A; device < DEVICES; device++) {
-		stats = stats_of(env, device);
+		stats = gpu_stats(env, device);
 		EXPECT_EQ(PAGES, stats.out_migrated_to_device);
 		EXPECT_EQ(0, stats.out_remote_pages);
 		EXPECT_EQ(0, stats.out_cpu_faults);
@@ -110,15 +110,15 @@ TEST_F(moving, huge_pages_migrate_directly_between_devices)
 	ASSERT_EQ(0, madvise(env->buf, LEN, MADV_HUGEPAGE));
 	pages_fill(env->buf, LEN, 1);
 	for (device = A; device < DEVICES; device++) {
-		ASSERT_EQ(0, put_on(env, env->buf, LEN, device));
+		ASSERT_EQ(0, gpu_put(env, env->buf, LEN, device));
 		ASSERT_VALUE(pages_sum(LEN, 1 + device),
-			     agent_sum(agent_of(env, device), env->buf, LEN,
+			     agent_sum(gpu_agent(env, device), env->buf, LEN,
 				       PAGE_BYTES));
-		ASSERT_DONE(agent_fill(agent_of(env, device), env->buf, LEN,
+		ASSERT_DONE(agent_fill(gpu_agent(env, device), env->buf, LEN,
 				       PAGE_BYTES, 2 + device));
 	}
-	EXPECT_EQ(0, stats_of(env, A).out_cpu_faults);
-	EXPECT_EQ(0, stats_of(env, A).out_migrated_to_host);
+	EXPECT_EQ(0, gpu_stats(env, A).out_cpu_faults);
+	EXPECT_EQ(0, gpu_stats(env, A).out_migrated_to_host);
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, 1 + DEVICES));
 }
 
@@ -134,12 +134,12 @@ TEST_F(moving, pages_of_several_devices_migrate_to_one)
 	pages_fill(env->buf, LEN, 1);
 	for (i = 0; i < PAGES; i++)
 		if (i / 3 % 3)
-			ASSERT_EQ(0, put_on(env, env->buf + i * PAGE_BYTES,
-					    PAGE_BYTES, i / 3 % 3 == 1 ? A : B));
-	ASSERT_EQ(0, put_on(env, env->buf, LEN, C));
+			ASSERT_EQ(0, gpu_put(env, env->buf + i * PAGE_BYTES,
+					     PAGE_BYTES, i / 3 % 3 == 1 ? A : B));
+	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, C));
 	ASSERT_VALUE(pages_sum(LEN, 1),
-		     agent_sum(agent_of(env, C), env->buf, LEN, PAGE_BYTES));
-	EXPECT_EQ(0, stats_of(env, C).out_cpu_faults);
+		     agent_sum(gpu_agent(env, C), env->buf, LEN, PAGE_BYTES));
+	EXPECT_EQ(0, gpu_stats(env, C).out_cpu_faults);
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, 1));
 }
 
@@ -149,11 +149,11 @@ TEST_F(moving, fault_moves_a_peers_page)
 
 	pages_fill(env->buf, LEN, 1);
 	ASSERT_EQ(0, enable(env, A, B));
-	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
+	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, B));
 	ASSERT_VALUE(pages_sum(LEN, 1),
-		     agent_sum(agent_of(env, A), env->buf, LEN, PAGE_BYTES));
-	EXPECT_EQ(PAGES, pages_on(env, env->buf, LEN, A));
-	EXPECT_EQ(0, stats_of(env, A).out_remote_pages);
+		     agent_sum(gpu_agent(env, A), env->buf, LEN, PAGE_BYTES));
+	EXPECT_EQ(PAGES, gpu_pages(env, env->buf, LEN, A));
+	EXPECT_EQ(0, gpu_stats(env, A).out_remote_pages);
 }
 
 /*
@@ -169,15 +169,15 @@ TEST_F(moving, full_device_maps_pages_of_its_peer)
 	ASSERT_TRUE(set_oversubscription(false));
 	pages_fill(other, DEVICE_BYTES, 7);
 	pages_fill(env->buf, LEN, 1);
-	ASSERT_EQ(0, put_on(env, other, DEVICE_BYTES, A));
-	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
+	ASSERT_EQ(0, gpu_put(env, other, DEVICE_BYTES, A));
+	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, B));
 	ASSERT_EQ(0, enable(env, A, B));
-	ASSERT_DONE(agent_fill(agent_of(env, A), env->buf, BLOCK_BYTES,
+	ASSERT_DONE(agent_fill(gpu_agent(env, A), env->buf, BLOCK_BYTES,
 			       PAGE_BYTES, 1000));
-	EXPECT_EQ(PAGES, pages_on(env, env->buf, LEN, B));
-	EXPECT_EQ(BLOCK_PAGES, stats_of(env, A).out_remote_pages);
+	EXPECT_EQ(PAGES, gpu_pages(env, env->buf, LEN, B));
+	EXPECT_EQ(BLOCK_PAGES, gpu_stats(env, A).out_remote_pages);
 	ASSERT_EQ(0, disable(env, A, B));
-	ASSERT_VALUE(1000, agent_read(agent_of(env, A), env->buf));
+	ASSERT_VALUE(1000, agent_read(gpu_agent(env, A), env->buf));
 	EXPECT_LT(0, pages_on_host(env, env->buf, LEN));
 	EXPECT_EQ(-1, pages_check(env->buf, BLOCK_BYTES, 1000));
 	EXPECT_EQ(-1, pages_check(other, DEVICE_BYTES, 7));
@@ -196,20 +196,20 @@ TEST_F(moving, prefetch_moves_pages_that_a_peer_maps)
 	ASSERT_TRUE(set_oversubscription(false));
 	pages_fill(other, DEVICE_BYTES, 7);
 	pages_fill(env->buf, LEN, 1);
-	ASSERT_EQ(0, put_on(env, other, DEVICE_BYTES, A));
-	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
+	ASSERT_EQ(0, gpu_put(env, other, DEVICE_BYTES, A));
+	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, B));
 	ASSERT_EQ(0, enable(env, A, B));
 	ASSERT_EQ(0, enable(env, A, C));
 	ASSERT_VALUE(pages_sum(LEN, 1),
-		     agent_sum(agent_of(env, A), env->buf, LEN, PAGE_BYTES));
-	ASSERT_EQ(0, put_on(env, env->buf, LEN, C));
-	ASSERT_DONE(agent_fill(agent_of(env, C), env->buf, LEN, PAGE_BYTES,
+		     agent_sum(gpu_agent(env, A), env->buf, LEN, PAGE_BYTES));
+	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, C));
+	ASSERT_DONE(agent_fill(gpu_agent(env, C), env->buf, LEN, PAGE_BYTES,
 			       9000));
 	ASSERT_VALUE(pages_sum(LEN, 9000),
-		     agent_sum(agent_of(env, A), env->buf, LEN, PAGE_BYTES));
-	EXPECT_EQ(PAGES, pages_on(env, env->buf, LEN, C));
-	EXPECT_EQ(2 * PAGES, stats_of(env, A).out_remote_pages);
-	EXPECT_EQ(0, stats_of(env, A).out_cpu_faults);
+		     agent_sum(gpu_agent(env, A), env->buf, LEN, PAGE_BYTES));
+	EXPECT_EQ(PAGES, gpu_pages(env, env->buf, LEN, C));
+	EXPECT_EQ(2 * PAGES, gpu_stats(env, A).out_remote_pages);
+	EXPECT_EQ(0, gpu_stats(env, A).out_cpu_faults);
 }
 
 /* --- peers: devices whose faults map pages where they are ----------------- */
@@ -242,11 +242,11 @@ TEST_F(mapping, is_enabled_for_one_direction_of_one_pair)
 	struct hmmrt_peer result;
 	unsigned int device, peer;
 
-	ASSERT_EQ(0, cmd_peer(env->space, id_of(env, A), id_of(env, B),
+	ASSERT_EQ(0, cmd_peer(env->space, gpu_id(env, A), gpu_id(env, B),
 			      HMMRT_PEER_QUERY, &result));
 	EXPECT_EQ(1, result.out_possible);
 	EXPECT_EQ(0, result.out_enabled);
-	ASSERT_EQ(0, cmd_peer(env->space, id_of(env, A), id_of(env, B),
+	ASSERT_EQ(0, cmd_peer(env->space, gpu_id(env, A), gpu_id(env, B),
 			      HMMRT_PEER_ENABLE, &result));
 	EXPECT_EQ(1, result.out_possible);
 	EXPECT_EQ(1, result.out_enabled);
@@ -258,7 +258,7 @@ TEST_F(mapping, is_enabled_for_one_direction_of_one_pair)
 	ASSERT_EQ(0, enable(env, A, B));
 	ASSERT_EQ(0, disable(env, B, A));
 	EXPECT_TRUE(is_enabled(env, A, B));
-	ASSERT_EQ(0, cmd_peer(env->space, id_of(env, A), id_of(env, B),
+	ASSERT_EQ(0, cmd_peer(env->space, gpu_id(env, A), gpu_id(env, B),
 			      HMMRT_PEER_DISABLE, &result));
 	EXPECT_EQ(1, result.out_possible);
 	EXPECT_EQ(0, result.out_enabled);
@@ -270,8 +270,8 @@ TEST_F(mapping, wrong_arguments_are_refused_and_change_nothing)
 	struct gpus *env = &self->env;
 	struct hmmrt_peer arg = {
 		.size = sizeof(arg),
-		.device_id = id_of(env, A),
-		.peer_id = id_of(env, B),
+		.device_id = gpu_id(env, A),
+		.peer_id = gpu_id(env, B),
 		.operation = HMMRT_PEER_ENABLE,
 		.__reserved = 1,
 	};
@@ -281,13 +281,13 @@ TEST_F(mapping, wrong_arguments_are_refused_and_change_nothing)
 	EXPECT_EQ(-EINVAL, peer_call(env, A, B, HMMRT_PEER_DISABLE + 1));
 	EXPECT_EQ(-EINVAL, peer_call(env, A, B, UINT32_MAX));
 	EXPECT_EQ(-EINVAL, peer_call(env, A, A, HMMRT_PEER_QUERY));
-	EXPECT_EQ(-ENODEV, cmd_peer(env->space, id_of(env, A), 15,
+	EXPECT_EQ(-ENODEV, cmd_peer(env->space, gpu_id(env, A), 15,
 				    HMMRT_PEER_ENABLE, NULL));
-	EXPECT_EQ(-ENODEV, cmd_peer(env->space, 15, id_of(env, B),
+	EXPECT_EQ(-ENODEV, cmd_peer(env->space, 15, gpu_id(env, B),
 				    HMMRT_PEER_ENABLE, NULL));
 	EXPECT_EQ(-ENODEV, cmd_peer(env->space, HMMRT_LOCATION_HOST,
-				    id_of(env, B), HMMRT_PEER_ENABLE, NULL));
-	EXPECT_EQ(-EINVAL, cmd_peer(space, id_of(env, A), id_of(env, B),
+				    gpu_id(env, B), HMMRT_PEER_ENABLE, NULL));
+	EXPECT_EQ(-EINVAL, cmd_peer(space, gpu_id(env, A), gpu_id(env, B),
 				    HMMRT_PEER_ENABLE, NULL));
 	close(space);
 	EXPECT_FALSE(is_enabled(env, A, B));
@@ -322,14 +322,14 @@ TEST_F(mapping, devices_of_different_drivers_are_no_peers)
 	fd = open_soft("/dev/hmmrt-sample");
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, device_named(env->space, "hmmrt-sample", &id));
-	ASSERT_EQ(0, cmd_peer(env->space, id_of(env, A), id, HMMRT_PEER_QUERY,
+	ASSERT_EQ(0, cmd_peer(env->space, gpu_id(env, A), id, HMMRT_PEER_QUERY,
 			      &result));
 	EXPECT_EQ(0, result.out_possible);
-	EXPECT_EQ(-EOPNOTSUPP, cmd_peer(env->space, id_of(env, A), id,
+	EXPECT_EQ(-EOPNOTSUPP, cmd_peer(env->space, gpu_id(env, A), id,
 					HMMRT_PEER_ENABLE, NULL));
-	EXPECT_EQ(-EOPNOTSUPP, cmd_peer(env->space, id, id_of(env, A),
+	EXPECT_EQ(-EOPNOTSUPP, cmd_peer(env->space, id, gpu_id(env, A),
 					HMMRT_PEER_ENABLE, NULL));
-	EXPECT_EQ(0, cmd_peer(env->space, id_of(env, A), id,
+	EXPECT_EQ(0, cmd_peer(env->space, gpu_id(env, A), id,
 			      HMMRT_PEER_DISABLE, &result));
 	EXPECT_EQ(0, result.out_enabled);
 	close(fd);
@@ -341,27 +341,27 @@ TEST_F(mapping, peers_page_is_used_in_place)
 	struct gpus *env = &self->env;
 	struct hmmrt_stats before, after;
 
-	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
+	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, B));
 	ASSERT_EQ(0, enable(env, A, B));
 	ASSERT_VALUE(pages_sum(LEN, 1),
-		     agent_sum(agent_of(env, A), env->buf, LEN, PAGE_BYTES));
-	ASSERT_DONE(agent_fill(agent_of(env, A), env->buf, LEN, PAGE_BYTES,
+		     agent_sum(gpu_agent(env, A), env->buf, LEN, PAGE_BYTES));
+	ASSERT_DONE(agent_fill(gpu_agent(env, A), env->buf, LEN, PAGE_BYTES,
 			       3000));
-	before = stats_of(env, A);
+	before = gpu_stats(env, A);
 	EXPECT_EQ(PAGES, before.out_remote_pages);
 	EXPECT_EQ(PAGES, before.out_mapped_pages);
 	EXPECT_EQ(0, before.out_migrated_to_device);
 	/* The pages stay mapped. Each device sees the other's writes. */
 	ASSERT_VALUE(pages_sum(LEN, 3000),
-		     agent_sum(agent_of(env, B), env->buf, LEN, PAGE_BYTES));
-	ASSERT_DONE(agent_fill(agent_of(env, B), env->buf, LEN, PAGE_BYTES,
+		     agent_sum(gpu_agent(env, B), env->buf, LEN, PAGE_BYTES));
+	ASSERT_DONE(agent_fill(gpu_agent(env, B), env->buf, LEN, PAGE_BYTES,
 			       4000));
 	ASSERT_VALUE(pages_sum(LEN, 4000),
-		     agent_sum(agent_of(env, A), env->buf, LEN, PAGE_BYTES));
-	after = stats_of(env, A);
+		     agent_sum(gpu_agent(env, A), env->buf, LEN, PAGE_BYTES));
+	after = gpu_stats(env, A);
 	EXPECT_EQ(before.out_device_faults, after.out_device_faults);
 	EXPECT_EQ(0, after.out_cpu_faults);
-	EXPECT_EQ(PAGES, pages_on(env, env->buf, LEN, B));
+	EXPECT_EQ(PAGES, gpu_pages(env, env->buf, LEN, B));
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, 4000));
 }
 
@@ -370,13 +370,13 @@ TEST_F(mapping, other_direction_and_other_devices_migrate_pages_back)
 	struct gpus *env = &self->env;
 
 	ASSERT_EQ(0, enable(env, A, B));
-	ASSERT_EQ(0, put_on(env, env->buf, LEN, A));
-	ASSERT_VALUE(1, agent_read(agent_of(env, B), env->buf));
+	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, A));
+	ASSERT_VALUE(1, agent_read(gpu_agent(env, B), env->buf));
 	EXPECT_LT(0, pages_on_host(env, env->buf, LEN));
-	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
-	ASSERT_VALUE(1, agent_read(agent_of(env, A), env->buf));
+	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, B));
+	ASSERT_VALUE(1, agent_read(gpu_agent(env, A), env->buf));
 	EXPECT_EQ(0, pages_on_host(env, env->buf, LEN));
-	ASSERT_VALUE(1, agent_read(agent_of(env, C), env->buf));
+	ASSERT_VALUE(1, agent_read(gpu_agent(env, C), env->buf));
 	EXPECT_LT(0, pages_on_host(env, env->buf, LEN));
 }
 
@@ -385,26 +385,26 @@ TEST_F(mapping, disable_removes_the_entries)
 	struct gpus *env = &self->env;
 	uint64_t faults;
 
-	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
+	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, B));
 	ASSERT_EQ(0, enable(env, A, B));
-	ASSERT_DONE(agent_fill(agent_of(env, A), env->buf, LEN, PAGE_BYTES,
+	ASSERT_DONE(agent_fill(gpu_agent(env, A), env->buf, LEN, PAGE_BYTES,
 			       100));
 	ASSERT_EQ(0, disable(env, A, B));
-	EXPECT_EQ(PAGES, pages_on(env, env->buf, LEN, B));
-	faults = stats_of(env, A).out_device_faults;
-	ASSERT_VALUE(100, agent_read(agent_of(env, A), env->buf));
-	EXPECT_LT(faults, stats_of(env, A).out_device_faults);
+	EXPECT_EQ(PAGES, gpu_pages(env, env->buf, LEN, B));
+	faults = gpu_stats(env, A).out_device_faults;
+	ASSERT_VALUE(100, agent_read(gpu_agent(env, A), env->buf));
+	EXPECT_LT(faults, gpu_stats(env, A).out_device_faults);
 	EXPECT_LT(0, pages_on_host(env, env->buf, BLOCK_BYTES));
 	/* Disabling removed the entries of the other block, too. */
 	ASSERT_VALUE(100 + BLOCK_PAGES,
-		     agent_read(agent_of(env, A), env->buf + BLOCK_BYTES));
+		     agent_read(gpu_agent(env, A), env->buf + BLOCK_BYTES));
 	EXPECT_LT(0, pages_on_host(env, env->buf + BLOCK_BYTES, BLOCK_BYTES));
 	/*
 	 * Device A can map pages in system memory and in its own memory again.
 	 */
-	ASSERT_EQ(0, put_on(env, env->buf, BLOCK_BYTES, A));
+	ASSERT_EQ(0, gpu_put(env, env->buf, BLOCK_BYTES, A));
 	ASSERT_VALUE(pages_sum(LEN, 100),
-		     agent_sum(agent_of(env, A), env->buf, LEN, PAGE_BYTES));
+		     agent_sum(gpu_agent(env, A), env->buf, LEN, PAGE_BYTES));
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, 100));
 }
 
@@ -416,15 +416,15 @@ TEST_F(mapping, write_without_permission_migrates_the_page_back)
 {
 	struct gpus *env = &self->env;
 
-	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
+	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, B));
 	ASSERT_EQ(0, enable(env, A, B));
 	ASSERT_EQ(0, mprotect(env->buf, LEN, PROT_READ));
-	ASSERT_VALUE(1, agent_read(agent_of(env, A), env->buf));
-	EXPECT_EQ(PAGES, pages_on(env, env->buf, LEN, B));
+	ASSERT_VALUE(1, agent_read(gpu_agent(env, A), env->buf));
+	EXPECT_EQ(PAGES, gpu_pages(env, env->buf, LEN, B));
 	ASSERT_REFUSED(SIGSEGV, EACCES,
-		       agent_write(agent_of(env, A), env->buf, 9));
+		       agent_write(gpu_agent(env, A), env->buf, 9));
 	ASSERT_EQ(0, mprotect(env->buf, LEN, PROT_READ | PROT_WRITE));
-	ASSERT_DONE(agent_write(agent_of(env, A), env->buf, 9));
+	ASSERT_DONE(agent_write(gpu_agent(env, A), env->buf, 9));
 	EXPECT_EQ(9, *word_of(env->buf, 0));
 	EXPECT_EQ(-1, pages_check(env->buf + PAGE_BYTES, LEN - PAGE_BYTES, 2));
 }
@@ -440,7 +440,7 @@ static void unbind(struct gpus *env, unsigned int device)
 
 	for (other = A; other < DEVICES; other++)
 		if (other != device)
-			agent_syscall(agent_of(env, other), SYS_close, gpu, 0,
+			agent_syscall(gpu_agent(env, other), SYS_close, gpu, 0,
 				      0, 0, 0, 0);
 	session_unbind(&env->session, device);
 }
@@ -449,21 +449,21 @@ TEST_F(mapping, unbinding_the_peer_disables_it)
 {
 	struct gpus *env = &self->env;
 	struct hmmrt_gpu_bind bind;
-	uint32_t id = id_of(env, B);
+	uint32_t id = gpu_id(env, B);
 	int gpu;
 
-	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
+	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, B));
 	ASSERT_EQ(0, enable(env, A, B));
 	ASSERT_EQ(0, enable(env, B, A));
-	ASSERT_DONE(agent_fill(agent_of(env, A), env->buf, LEN, PAGE_BYTES,
+	ASSERT_DONE(agent_fill(gpu_agent(env, A), env->buf, LEN, PAGE_BYTES,
 			       100));
 	unbind(env, B);
 	EXPECT_EQ(-ENODEV, peer_call(env, A, B, HMMRT_PEER_QUERY));
 	EXPECT_EQ(-ENODEV, enable(env, A, B));
-	EXPECT_EQ(0, pages_on(env, env->buf, LEN, B));
+	EXPECT_EQ(0, gpu_pages(env, env->buf, LEN, B));
 	ASSERT_VALUE(pages_sum(LEN, 100),
-		     agent_sum(agent_of(env, A), env->buf, LEN, PAGE_BYTES));
-	ASSERT_DONE(agent_write(agent_of(env, A), env->buf, 100));
+		     agent_sum(gpu_agent(env, A), env->buf, LEN, PAGE_BYTES));
+	ASSERT_DONE(agent_write(gpu_agent(env, A), env->buf, 100));
 	/* A new binding starts without peers. */
 	gpu = open_gpu(B);
 	ASSERT_EQ(0, cmd_bind_next(gpu, env->space, &bind));
@@ -478,15 +478,15 @@ TEST_F(mapping, unbinding_the_device_leaves_the_peers_pages)
 {
 	struct gpus *env = &self->env;
 
-	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
+	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, B));
 	ASSERT_EQ(0, enable(env, A, B));
-	ASSERT_DONE(agent_fill(agent_of(env, A), env->buf, LEN, PAGE_BYTES,
+	ASSERT_DONE(agent_fill(gpu_agent(env, A), env->buf, LEN, PAGE_BYTES,
 			       100));
 	unbind(env, A);
-	EXPECT_EQ(PAGES, pages_on(env, env->buf, LEN, B));
+	EXPECT_EQ(PAGES, gpu_pages(env, env->buf, LEN, B));
 	EXPECT_EQ(-ENODEV, peer_call(env, A, B, HMMRT_PEER_QUERY));
 	ASSERT_VALUE(pages_sum(LEN, 100),
-		     agent_sum(agent_of(env, B), env->buf, LEN, PAGE_BYTES));
+		     agent_sum(gpu_agent(env, B), env->buf, LEN, PAGE_BYTES));
 }
 
 TEST_F(mapping, fork_separates_parent_and_child)
@@ -497,17 +497,17 @@ TEST_F(mapping, fork_separates_parent_and_child)
 	char c;
 
 	ASSERT_EQ(0, pipe(ends));
-	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
+	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, B));
 	ASSERT_EQ(0, enable(env, A, B));
 	ASSERT_VALUE(pages_sum(LEN, 1),
-		     agent_sum(agent_of(env, A), env->buf, LEN, PAGE_BYTES));
+		     agent_sum(gpu_agent(env, A), env->buf, LEN, PAGE_BYTES));
 	pid = fork();
 	if (!pid) {
 		close(ends[1]);
 		_exit(read(ends[0], &c, 1) != 0 ||
 		      pages_check(env->buf, LEN, 1) != -1);
 	}
-	ASSERT_DONE(agent_fill(agent_of(env, A), env->buf, LEN, PAGE_BYTES,
+	ASSERT_DONE(agent_fill(gpu_agent(env, A), env->buf, LEN, PAGE_BYTES,
 			       100));
 	close(ends[1]);
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
@@ -522,12 +522,13 @@ TEST_F(mapping, unmapped_memory_is_inaccessible_and_freed)
 	struct session_device *peer = &env->session.devices[B];
 	unsigned int try = 0;
 
-	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
+	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, B));
 	ASSERT_EQ(0, enable(env, A, B));
 	ASSERT_VALUE(pages_sum(LEN, 1),
-		     agent_sum(agent_of(env, A), env->buf, LEN, PAGE_BYTES));
+		     agent_sum(gpu_agent(env, A), env->buf, LEN, PAGE_BYTES));
 	ASSERT_EQ(0, munmap(env->buf, LEN));
-	ASSERT_REFUSED(SIGSEGV, EFAULT, agent_read(agent_of(env, A), env->buf));
+	ASSERT_REFUSED(SIGSEGV, EFAULT,
+		       agent_read(gpu_agent(env, A), env->buf));
 	while (device_used_bytes(env->space, peer->id) != peer->used_before &&
 	       try++ < 1000)
 		usleep(10000);
@@ -543,15 +544,15 @@ TEST_F(mapping, exclusive_access_migrates_pages_back)
 	struct gpus *env = &self->env;
 	uint64_t *word = word_of(env->buf, 3);
 
-	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
+	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, B));
 	ASSERT_EQ(0, enable(env, A, B));
-	ASSERT_VALUE(4, agent_read(agent_of(env, A), word));
-	ASSERT_EQ(0, cmd_exclusive(env->space, word, PAGE_BYTES, id_of(env, A),
+	ASSERT_VALUE(4, agent_read(gpu_agent(env, A), word));
+	ASSERT_EQ(0, cmd_exclusive(env->space, word, PAGE_BYTES, gpu_id(env, A),
 				   NULL));
-	EXPECT_EQ(0, pages_on(env, word, PAGE_BYTES, B));
-	ASSERT_DONE(agent_write(agent_of(env, A), word, 40));
+	EXPECT_EQ(0, gpu_pages(env, word, PAGE_BYTES, B));
+	ASSERT_DONE(agent_write(gpu_agent(env, A), word, 40));
 	EXPECT_EQ(40, *word);
-	ASSERT_VALUE(40, agent_read(agent_of(env, B), word));
+	ASSERT_VALUE(40, agent_read(gpu_agent(env, B), word));
 }
 
 /* --- concurrent use ------------------------------------------------------- */
@@ -573,9 +574,10 @@ static bool take_turn(struct gpus *env, uint64_t *words, uint64_t value,
 	else if (!accessor)
 		return *word == words[page];
 	else if (write)
-		outcome = agent_write(agent_of(env, accessor - 1), word, value);
+		outcome = agent_write(gpu_agent(env, accessor - 1), word,
+				      value);
 	else
-		outcome = agent_read(agent_of(env, accessor - 1), word);
+		outcome = agent_read(gpu_agent(env, accessor - 1), word);
 	if (!accessor)
 		return true;
 	return !outcome.error && !outcome.signal &&
@@ -608,7 +610,7 @@ TEST_F(mapping, all_readers_see_the_last_write)
 		if (i % 4 == 1)
 			ASSERT_EQ(0, cmd_prefetch(env->space,
 						  word_of(env->buf, page),
-						  PAGE_BYTES, id_of(env, peer),
+						  PAGE_BYTES, gpu_id(env, peer),
 						  NULL));
 		ASSERT_TRUE(take_turn(env, words, 1000 * i, accessor, page,
 				      write))
@@ -619,7 +621,7 @@ TEST_F(mapping, all_readers_see_the_last_write)
 	}
 	for (i = 0; i < PAGES; i++)
 		ASSERT_EQ(words[i], *word_of(env->buf, i));
-	EXPECT_LT(0, stats_of(env, A).out_remote_pages);
+	EXPECT_LT(0, gpu_stats(env, A).out_remote_pages);
 }
 
 struct switcher {
@@ -663,13 +665,13 @@ TEST_F(mapping, switching_by_two_threads_under_load_loses_no_write)
 					    &switchers[i]));
 	for (round = 0; round < 10; round++) {
 		for (lane = 0; lane < LANES; lane++)
-			agent_post(agent_of(env, A), lane, AGENT_ADD, args, 2);
+			agent_post(gpu_agent(env, A), lane, AGENT_ADD, args, 2);
 		for (i = 0; i < 5; i++)
 			EXPECT_EQ(0, cmd_prefetch(env->space, word, PAGE_BYTES,
-						  id_of(env, i % 2 ? B : C),
+						  gpu_id(env, i % 2 ? B : C),
 						  NULL));
 		for (lane = 0; lane < LANES; lane++)
-			EXPECT_EQ(0, agent_wait(agent_of(env, A), lane, 60)
+			EXPECT_EQ(0, agent_wait(gpu_agent(env, A), lane, 60)
 					     .error);
 	}
 	for (i = 0; i < 2; i++) {
@@ -719,15 +721,15 @@ static void owner_run(int to_test)
 	env.buf = arena_anon(LEN);
 	pages_fill(env.buf, LEN, 1);
 	if (!rc)
-		rc = put_on(&env, env.buf, LEN, B);
+		rc = gpu_put(&env, env.buf, LEN, B);
 	if (!rc)
 		rc = enable(&env, A, B);
 	if (!rc &&
-	    agent_sum(agent_of(&env, A), env.buf, LEN, PAGE_BYTES).value !=
+	    agent_sum(gpu_agent(&env, A), env.buf, LEN, PAGE_BYTES).value !=
 		    pages_sum(LEN, 1))
 		rc = -EIO;
 	args[0] = (uintptr_t)env.buf;
-	agent_post(agent_of(&env, A), 1, AGENT_SUM, args, 3);
+	agent_post(gpu_agent(&env, A), 1, AGENT_SUM, args, 3);
 	if (rc || write(to_test, "", 1) != 1)
 		_exit(1);
 	for (;;)

@@ -24,25 +24,25 @@ int gpus_start(struct gpus *env, const char *more)
 	return env->buf ? rc : -ENOMEM;
 }
 
-uint32_t id_of(const struct gpus *env, unsigned int device)
+uint32_t gpu_id(const struct gpus *env, unsigned int device)
 {
 	return env->session.devices[device].id;
 }
 
-struct agent *agent_of(struct gpus *env, unsigned int device)
+struct agent *gpu_agent(struct gpus *env, unsigned int device)
 {
 	return &env->session.devices[device].agent;
 }
 
-struct hmmrt_stats stats_of(const struct gpus *env, unsigned int device)
+struct hmmrt_stats gpu_stats(const struct gpus *env, unsigned int device)
 {
 	return session_stats(&env->session, device);
 }
 
-long pages_on(const struct gpus *env, const void *buf, size_t len,
-	      unsigned int device)
+long gpu_pages(const struct gpus *env, const void *buf, size_t len,
+	       unsigned int device)
 {
-	return pages_at(env->space, buf, len, id_of(env, device));
+	return pages_at(env->space, buf, len, gpu_id(env, device));
 }
 
 long pages_on_host(const struct gpus *env, const void *buf, size_t len)
@@ -50,12 +50,12 @@ long pages_on_host(const struct gpus *env, const void *buf, size_t len)
 	return pages_at(env->space, buf, len, HMMRT_LOCATION_HOST);
 }
 
-int put_on(const struct gpus *env, const void *buf, size_t len,
-	   unsigned int device)
+int gpu_put(const struct gpus *env, const void *buf, size_t len,
+	    unsigned int device)
 {
-	int rc = cmd_prefetch(env->space, buf, len, id_of(env, device), NULL);
+	int rc = cmd_prefetch(env->space, buf, len, gpu_id(env, device), NULL);
 
-	if (!rc && pages_on(env, buf, len, device) != (long)(len / PAGE_BYTES))
+	if (!rc && gpu_pages(env, buf, len, device) != (long)(len / PAGE_BYTES))
 		rc = -EBUSY;
 	return rc;
 }

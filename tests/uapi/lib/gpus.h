@@ -39,17 +39,17 @@ struct gpus {
 int gpus_load(struct gpus *env, const char *more);
 int gpus_start(struct gpus *env, const char *more);
 
-uint32_t id_of(const struct gpus *env, unsigned int device);
-struct agent *agent_of(struct gpus *env, unsigned int device);
-struct hmmrt_stats stats_of(const struct gpus *env, unsigned int device);
+uint32_t gpu_id(const struct gpus *env, unsigned int device);
+struct agent *gpu_agent(struct gpus *env, unsigned int device);
+struct hmmrt_stats gpu_stats(const struct gpus *env, unsigned int device);
 
 /* Return how many pages of @buf are on a device, and in system memory. */
-long pages_on(const struct gpus *env, const void *buf, size_t len,
-	      unsigned int device);
+long gpu_pages(const struct gpus *env, const void *buf, size_t len,
+	       unsigned int device);
 long pages_on_host(const struct gpus *env, const void *buf, size_t len);
 
 /* Prefetches pages; -EBUSY if not all of them are on the device afterwards. */
-int put_on(const struct gpus *env, const void *buf, size_t len,
-	   unsigned int device);
+int gpu_put(const struct gpus *env, const void *buf, size_t len,
+	    unsigned int device);
 
 #endif
