@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include "devices.h"
+
+struct session session;
+int space = -1;
+char *buf;
+
+uint32_t id_of(unsigned int device)
+{
+	return session.devices[device].id;
+}
+
+struct agent *agent_of(unsigned int device)
+{
+	return &session.devices[device].agent;
+}
+
+struct hmmrt_stats stats_of(unsigned int device)
+{
+	return session_stats(&session, device);
+}
+
+uint32_t location_of(uint32_t location)
+{
+	return location < SESSION_MAX_DEVICES ? id_of(location) : location;
+}
+
+struct outcome dev_read(unsigned int device, const volatile void *addr)
+{
+	return agent_read(agent_of(device), addr);
+}
+
+struct outcome dev_write(unsigned int device, volatile void *addr,
+			 uint64_t value)
+{
+	return agent_write(agent_of(device), addr, value);
+}
+
+struct outcome dev_sum(unsigned int device, const volatile void *addr,
+		       size_t len)
+{
+	return agent_sum(agent_of(device), addr, len, PAGE_BYTES);
+}
+
+struct outcome dev_fill(unsigned int device, volatile void *addr, size_t len,
+			uint64_t first)
+{
+	return agent_fill(agent_of(device), addr, len, PAGE_BYTES, first);
+}
+
+int prefetch(uint32_t location, const void *addr, size_t len)
+{
+	return cmd_prefetch(space, addr, len, location_of(location), NULL);
+}
+
+int advise(const volatile void *addr, size_t len, uint32_t advice)
+{
+	return cmd_advise(space, addr, len, advice, 0, 0);
+}
+
+int advise_at(const volatile void *addr, size_t len, uint32_t advice,
+	      uint32_t location)
+{
+	return cmd_advise(space, addr, len, advice, location_of(location), 0);
+}
+
+int advise_value(const volatile void *addr, size_t len, uint32_t advice,
+		 uint64_t value)
+{
+	return cmd_advise(space, addr, len, advice, 0, value);
+}
+
+int set_knob(unsigned int device, uint32_t knob, uint32_t value)
+{
+	return cmd_set_knob(space, HMMRT_SCOPE_SPACE, id_of(device), knob,
+			    value);
+}
+
+int set_range_knob(const volatile void *addr, size_t len, unsigned int device,
+		   uint32_t knob, uint32_t value)
+{
+	return cmd_set_range_knob(space, addr, len, id_of(device), knob, value);
+}
+
+int set_access(const volatile void *addr, size_t len, unsigned int device,
+	       uint32_t access)
+{
+	return cmd_set_access(space, addr, len, id_of(device), access);
+}
+
+int get_access(const volatile void *addr, size_t len, unsigned int device,
+	       uint32_t *access)
+{
+	return cmd_get_access(space, addr, len, id_of(device), access);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The session of the running test, and short calls for it. What a test needs
+ * beyond that is in session.h, agent.h and cmd.h.
+ *
+ * Each test runs in its own process, so the session is global, and the helpers
+ * name a device by its index, A to D. A location is a device's index, or one
+ * of HMMRT_LOCATION_*. Functions that return int return 0 or a negative errno.
+ */
+#ifndef TESTS_UAPI_DEVICES_H
+#define TESTS_UAPI_DEVICES_H
+
+#include "session.h"
+
+enum { A, B, C, D };
+#define HOST	HMMRT_LOCATION_HOST
+#define NONE	HMMRT_LOCATION_NONE
+
+/* The kinds of advice. */
+#define SET_READ_MOSTLY		HMMRT_ADVICE_SET_READ_MOSTLY
+#define UNSET_READ_MOSTLY	HMMRT_ADVICE_UNSET_READ_MOSTLY
+#define SET_PREFERRED_LOCATION	HMMRT_ADVICE_SET_PREFERRED_LOCATION
+#define UNSET_PREFERRED_LOCATION \
+	HMMRT_ADVICE_UNSET_PREFERRED_LOCATION
+#define SET_ACCESSED_BY		HMMRT_ADVICE_SET_ACCESSED_BY
+#define UNSET_ACCESSED_BY	HMMRT_ADVICE_UNSET_ACCESSED_BY
+#define SET_NO_MIGRATE		HMMRT_ADVICE_SET_NO_MIGRATE
+#define UNSET_NO_MIGRATE	HMMRT_ADVICE_UNSET_NO_MIGRATE
+#define SET_GRANULARITY		HMMRT_ADVICE_SET_GRANULARITY
+#define UNSET_GRANULARITY	HMMRT_ADVICE_UNSET_GRANULARITY
+
+/* The session of the running test, and its open /dev/hmmrt. */
+extern struct session session;
+extern int space;
+/* Memory of the fixture. Page i starts with the word i + 1. */
+extern char *buf;
+
+uint32_t id_of(unsigned int device);
+struct agent *agent_of(unsigned int device);
+struct hmmrt_stats stats_of(unsigned int device);
+/* Turns a device's index into its id; returns other locations unchanged. */
+uint32_t location_of(uint32_t location);
+
+/* Accesses of a device's first lane, to each page's first word. */
+struct outcome dev_read(unsigned int device, const volatile void *addr);
+struct outcome dev_write(unsigned int device, volatile void *addr,
+			 uint64_t value);
+struct outcome dev_sum(unsigned int device, const volatile void *addr,
+		       size_t len);
+struct outcome dev_fill(unsigned int device, volatile void *addr, size_t len,
+			uint64_t first);
+
+int prefetch(uint32_t location, const void *addr, size_t len);
+/* Advice without operands, with a location, and with a value. */
+int advise(const volatile void *addr, size_t len, uint32_t advice);
+int advise_at(const volatile void *addr, size_t len, uint32_t advice,
+	      uint32_t location);
+int advise_value(const volatile void *addr, size_t len, uint32_t advice,
+		 uint64_t value);
+int set_knob(unsigned int device, uint32_t knob, uint32_t value);
+int set_range_knob(const volatile void *addr, size_t len, unsigned int device,
+		   uint32_t knob, uint32_t value);
+int set_access(const volatile void *addr, size_t len, unsigned int device,
+	       uint32_t access);
+int get_access(const volatile void *addr, size_t len, unsigned int device,
+	       uint32_t *access);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The fixture of most tests: a space of this process, devices bound to it with
+ * an agent each, and memory in the arena; and checks of both.
+ */
+#ifndef TESTS_UAPI_FIXTURE_H
+#define TESTS_UAPI_FIXTURE_H
+
+#include <stdlib.h>
+
+#include "devices.h"
+#include "harness.h"
+#include "modules.h"
+
+struct devices_options {
+	unsigned int devices;	/* 0: one */
+	unsigned int lanes;	/* of each device; 0: one */
+	size_t bytes;		/* of @buf; 0: no @buf */
+	/* Reloads hmmrt_simgpu with these parameters during the test. */
+	const char *load;
+};
+
+/*
+ * Define a fixture, for example DEVICES_FIXTURE(name, .devices = 2). The second
+ * form precedes a block with further setup. A fixture with a teardown or members
+ * of its own is written in full, with DEVICES_SETUP() and DEVICES_TEARDOWN().
+ */
+#define DEVICES_FIXTURE(_name, ...)					\
+	FIXTURE(_name) {						\
+	};								\
+	FIXTURE_SETUP(_name)						\
+	{								\
+		DEVICES_SETUP(__VA_ARGS__);				\
+	}								\
+	FIXTURE_TEARDOWN(_name)						\
+	{								\
+		DEVICES_TEARDOWN();					\
+	}
+
+#define DEVICES_FIXTURE_SETUP(_name, ...)				\
+	static void _name##_more(struct __test_metadata *_metadata);	\
+	FIXTURE(_name) {						\
+	};								\
+	FIXTURE_SETUP(_name)						\
+	{								\
+		DEVICES_SETUP(__VA_ARGS__);				\
+		_name##_more(_metadata);				\
+	}								\
+	FIXTURE_TEARDOWN(_name)						\
+	{								\
+		DEVICES_TEARDOWN();					\
+	}								\
+	static void _name##_more(struct __test_metadata *_metadata)
+
+#define DEVICES_SETUP(...)						\
+	devices_setup(_metadata, &(struct devices_options){ __VA_ARGS__ })
+#define DEVICES_TEARDOWN()	devices_teardown(_metadata)
+
+/* Map memory in the arena; FILLED() also writes 1, 2, ... to its pages. */
+#define ANON(len)							\
+	({								\
+		void *_m = arena_anon(len);				\
+		ASSERT_NE(NULL, _m)					\
+		{							\
+			TH_LOG("arena_anon(%s)", #len);			\
+		}							\
+		_m;							\
+	})
+#define FILLED(len)							\
+	({								\
+		void *_f = ANON(len);					\
+		pages_fill(_f, len, 1);					\
+		_f;							\
+	})
+
+/* Expect all pages of a range to be at a location. */
+#define ASSERT_AT(location, addr, len)					\
+	ASSERT_EQ((long)((len) / PAGE_BYTES),				\
+		  pages_at(space, addr, len, location_of(location)))
+#define EXPECT_AT(location, addr, len)					\
+	EXPECT_EQ((long)((len) / PAGE_BYTES),				\
+		  pages_at(space, addr, len, location_of(location)))
+
+/* Expect a device to read first, first + 1, ... from the pages of a range. */
+#define ASSERT_SUM(device, addr, len, first)				\
+	ASSERT_VALUE(pages_sum(len, first), dev_sum(device, addr, len))
+
+/* Parameters of hmmrt_simgpu before @load replaced them. */
+static char devices_parameters[SIMGPU_PARAMETERS];
+
+static inline void devices_setup(struct __test_metadata *_metadata,
+				 const struct devices_options *options)
+{
+	if (options->load) {
+		if (!getenv("HMMRT_MODULE_DIR"))
+			SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
+		ASSERT_EQ(0, simgpu_replace(devices_parameters, options->load));
+	}
+	ASSERT_EQ(0, session_start(&session, options->devices ?: 1,
+				   options->lanes ?: 1));
+	space = session.space;
+	if (options->bytes)
+		buf = FILLED(options->bytes);
+}
+
+static inline void devices_teardown(struct __test_metadata *_metadata)
+{
+	EXPECT_EQ(0, session_end(&session));
+	if (devices_parameters[0])
+		EXPECT_EQ(0, simgpu_restore(devices_parameters));
+}
+
+#endif
