@@ -3,14 +3,9 @@
  * Device memory that is nearly full and fragmented. Pages that migrate into the
  * free pieces keep their contents, and the pages next to them do not change.
  */
-#include "lib/harness.h"
-#include "lib/session.h"
+#include "lib/fixture.h"
 
 FIXTURE(full) {
-	struct session session;
-	struct agent *agent;
-	uint32_t id;
-	char *buf;
 	size_t len;
 };
 
@@ -19,27 +14,21 @@ FIXTURE_SETUP(full)
 {
 	struct hmmrt_device_info info;
 
-	ASSERT_EQ(0, session_start(&self->session, 1, 1));
-	self->agent = session_agent(&self->session);
-	self->id = self->session.devices[0].id;
-	ASSERT_EQ(0, cmd_device_info(self->session.space, self->id, &info));
+	DEVICES_SETUP();
+	ASSERT_EQ(0, cmd_device_info(space, id_of(A), &info));
 	if (info.out_memory_bytes > (512UL << 20)) {
-		session_end(&self->session);
+		session_end(&session);
 		SKIP(_exit(SKIPPED), "device memory is too large to be filled");
 	}
 	self->len = info.out_memory_bytes;
-	self->buf = arena_anon(self->len);
-	ASSERT_NE(NULL, self->buf);
-	ASSERT_EQ(0, cmd_prefetch(self->session.space, self->buf, self->len,
-				  self->id, NULL));
-	ASSERT_EQ(self->len / PAGE_BYTES,
-		  pages_at(self->session.space, self->buf, self->len,
-			   self->id));
+	buf = ANON(self->len);
+	ASSERT_EQ(0, prefetch(A, buf, self->len));
+	ASSERT_AT(A, buf, self->len);
 }
 
 FIXTURE_TEARDOWN(full)
 {
-	EXPECT_EQ(0, session_end(&self->session));
+	DEVICES_TEARDOWN();
 }
 
 /* Finds two blocks with chunks that follow each other in device memory. */
@@ -72,10 +61,9 @@ TEST_F(full, window_across_two_chunks_keeps_its_contents)
 	uint64_t frame;
 
 	ASSERT_NE(NULL, window);
-	ASSERT_TRUE(find_neighbours(self->buf, self->len, &first, &second));
+	ASSERT_TRUE(find_neighbours(buf, self->len, &first, &second));
 	pages_fill(second, BLOCK_BYTES, 1000);
-	ASSERT_EQ(0, cmd_prefetch(self->session.space, second, BLOCK_BYTES,
-				  self->id, NULL));
+	ASSERT_EQ(0, prefetch(A, second, BLOCK_BYTES));
 	ASSERT_EQ(device_frame(first) + BLOCK_PAGES, device_frame(second));
 	frame = device_frame(first + BLOCK_BYTES - tail);
 	/* The allocator takes the page that was freed last first. */
@@ -83,11 +71,9 @@ TEST_F(full, window_across_two_chunks_keeps_its_contents)
 	ASSERT_EQ(0, madvise(first + BLOCK_BYTES - tail, tail, MADV_DONTNEED));
 
 	pages_fill(window, head + tail, 1);
-	ASSERT_VALUE(16 * 17 / 2, agent_sum(self->agent, window, head + tail,
-					    PAGE_BYTES));
+	ASSERT_VALUE(16 * 17 / 2, dev_sum(A, window, head + tail));
 	/* The window must be in these pages, otherwise this tests nothing. */
-	ASSERT_EQ(16, pages_at(self->session.space, window, head + tail,
-			       self->id));
+	ASSERT_EQ(16, pages_at(space, window, head + tail, id_of(A)));
 	ASSERT_EQ(frame, device_frame(window));
 	ASSERT_EQ(frame + 15, device_frame(window + 15 * PAGE_BYTES));
 	ASSERT_EQ(-1, pages_check(window, head + tail, 1));
@@ -97,23 +83,18 @@ TEST_F(full, window_across_two_chunks_keeps_its_contents)
 /* Every other page is free: each run of the window is one page long. */
 TEST_F(full, block_in_single_pages_keeps_its_contents)
 {
-	char *window = arena_anon(BLOCK_BYTES);
+	char *window = ANON(BLOCK_BYTES);
 	size_t at;
 
-	ASSERT_NE(NULL, window);
 	for (at = 0; at < 2 * BLOCK_BYTES; at += 2 * PAGE_BYTES)
-		ASSERT_EQ(0, madvise(self->buf + at, PAGE_BYTES,
-				     MADV_DONTNEED));
+		ASSERT_EQ(0, madvise(buf + at, PAGE_BYTES, MADV_DONTNEED));
 	pages_fill(window, BLOCK_BYTES, 1);
-	ASSERT_VALUE(512 * 513 / 2, agent_sum(self->agent, window, BLOCK_BYTES,
-					      PAGE_BYTES));
-	ASSERT_EQ(BLOCK_PAGES, pages_at(self->session.space, window,
-					BLOCK_BYTES, self->id));
-	ASSERT_DONE(agent_fill(self->agent, window, BLOCK_BYTES, PAGE_BYTES,
-			       700));
+	ASSERT_VALUE(512 * 513 / 2, dev_sum(A, window, BLOCK_BYTES));
+	ASSERT_AT(A, window, BLOCK_BYTES);
+	ASSERT_DONE(dev_fill(A, window, BLOCK_BYTES, 700));
 	ASSERT_EQ(-1, pages_check(window, BLOCK_BYTES, 700));
 	for (at = 0; at < 2 * BLOCK_BYTES; at += PAGE_BYTES)
-		ASSERT_EQ(0, *(uint64_t *)(self->buf + at));
+		ASSERT_EQ(0, *(uint64_t *)(buf + at));
 }
 
 TEST_HARNESS_MAIN
