@@ -3,35 +3,29 @@
 #include <sys/uio.h>
 
 #include "lib/events.h"
-#include "lib/harness.h"
+#include "lib/fixture.h"
 #include "lib/process.h"
-#include "lib/session.h"
 
 #define LIMIT_S 30
 
 FIXTURE(instruction)
 {
-	struct session session;
 	struct events events;
-	int space;
-	char *buf;
 };
 
 FIXTURE_SETUP(instruction)
 {
-	ASSERT_EQ(0, session_start(&self->session, 1, 1));
-	self->space = self->session.space;
-	self->buf = arena_anon(BLOCK_BYTES);
-	ASSERT_NE(NULL, self->buf);
-	pages_fill(self->buf, PAGE_BYTES, 1);
-	ASSERT_EQ(0, events_open(&self->events, self->space,
-				 HMMRT_EVENTS_OF_SPACE, 1024));
+	DEVICES_SETUP();
+	buf = ANON(BLOCK_BYTES);
+	pages_fill(buf, PAGE_BYTES, 1);
+	ASSERT_EQ(0, events_open(&self->events, space, HMMRT_EVENTS_OF_SPACE,
+				 1024));
 }
 
 FIXTURE_TEARDOWN(instruction)
 {
 	events_close(&self->events);
-	EXPECT_EQ(0, session_end(&self->session));
+	DEVICES_TEARDOWN();
 }
 
 __attribute__((noinline, noclone)) static char touch(const volatile char *page)
@@ -45,8 +39,7 @@ __attribute__((noinline, noclone)) static char touch(const volatile char *page)
 /* Moves a page to the first device, and empties the ring. */
 static int to_first_device(FIXTURE_DATA(instruction) * self, char *page)
 {
-	int rc = cmd_prefetch(self->space, page, PAGE_BYTES,
-			      self->session.devices[0].id, NULL);
+	int rc = prefetch(A, page, PAGE_BYTES);
 
 	events_read_all(&self->events);
 	return rc;
@@ -58,18 +51,18 @@ TEST_F(instruction, is_that_of_the_process)
 	uint64_t first = (uintptr_t)touch;
 	int fds[2];
 
-	ASSERT_EQ(0, to_first_device(self, self->buf));
-	EXPECT_EQ(1, touch(self->buf));
+	ASSERT_EQ(0, to_first_device(self, buf));
+	EXPECT_EQ(1, touch(buf));
 	event = events_find(&self->events, HMMRT_EVENT_CPU_FAULT, NULL);
 	ASSERT_NE(NULL, event);
-	EXPECT_EQ((uintptr_t)self->buf, event->addr);
+	EXPECT_EQ((uintptr_t)buf, event->addr);
 	EXPECT_LE(first, event->ip);
 	EXPECT_GT(first + TOUCH_BYTES, event->ip);
 	EXPECT_EQ(getpid(), event->tid);
 
 	ASSERT_EQ(0, pipe(fds));
-	ASSERT_EQ(0, to_first_device(self, self->buf));
-	ASSERT_EQ(1, write(fds[1], self->buf, 1));
+	ASSERT_EQ(0, to_first_device(self, buf));
+	ASSERT_EQ(1, write(fds[1], buf, 1));
 	event = events_find(&self->events, HMMRT_EVENT_CPU_FAULT, NULL);
 	ASSERT_NE(NULL, event);
 	EXPECT_NE(0, event->ip);
@@ -100,15 +93,15 @@ TEST_F(instruction, is_none_if_another_process_touches_the_page)
 	pid = fork();
 	ASSERT_LE(0, pid);
 	if (!pid)
-		_exit(!reads_parent(fds[0], parent, self->buf));
-	ASSERT_DONE(agent_write(session_agent(&self->session), self->buf, 1));
+		_exit(!reads_parent(fds[0], parent, buf));
+	ASSERT_DONE(dev_write(A, buf, 1));
 	events_read_all(&self->events);
 	ASSERT_EQ(1, write(fds[1], "", 1));
 	ASSERT_TRUE(process_wait_end(pid, LIMIT_S, &status));
 	ASSERT_EQ(0, status);
 	event = events_find(&self->events, HMMRT_EVENT_CPU_FAULT, NULL);
 	ASSERT_NE(NULL, event);
-	EXPECT_EQ((uintptr_t)self->buf, event->addr);
+	EXPECT_EQ((uintptr_t)buf, event->addr);
 	EXPECT_EQ(0, event->ip);
 	EXPECT_EQ(pid, event->tid);
 	close(fds[0]);
