@@ -6,13 +6,11 @@
  */
 #include <fcntl.h>
 #include <linux/io_uring.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "lib/harness.h"
+#include "lib/fixture.h"
 #include "lib/ring.h"
-#include "lib/session.h"
 
 #define PAGES	8
 #define LEN	(PAGES * PAGE_BYTES)
@@ -39,13 +37,8 @@ static int ring_transfer(struct ring *ring, unsigned int op, int file,
 }
 
 FIXTURE(buffer) {
-	struct session session;
-	struct agent *agent;
-	int fd;
-	uint32_t id;
 	struct ring ring;
 	int file;
-	char *buf;
 };
 
 /* Registers the buffer while it is on the device. */
@@ -53,31 +46,26 @@ FIXTURE_SETUP(buffer)
 {
 	int rc;
 
-	ASSERT_EQ(0, session_start(&self->session, 1, 1));
-	self->agent = session_agent(&self->session);
-	self->fd = self->session.space;
-	self->id = self->session.devices[0].id;
+	DEVICES_SETUP();
 	rc = ring_start(&self->ring, 1);
 	if (rc == -ENOSYS)
 		SKIP(_exit(SKIPPED), "no io_uring");
 	ASSERT_EQ(0, rc);
 	self->file = memfd_create("pin_test", MFD_CLOEXEC);
 	ASSERT_LE(0, self->file);
-	self->buf = arena_anon(LEN);
-	ASSERT_NE(NULL, self->buf);
-	pages_fill(self->buf, LEN, 1);
-	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, LEN, self->id, NULL));
-	ASSERT_EQ(PAGES, pages_at(self->fd, self->buf, LEN, self->id));
-	ASSERT_EQ(0, ring_register(&self->ring, self->buf, LEN));
-	ASSERT_EQ(PAGES,
-		  pages_at(self->fd, self->buf, LEN, HMMRT_LOCATION_HOST));
+	buf = ANON(LEN);
+	pages_fill(buf, LEN, 1);
+	ASSERT_EQ(0, prefetch(A, buf, LEN));
+	ASSERT_EQ(PAGES, pages_at(space, buf, LEN, id_of(A)));
+	ASSERT_EQ(0, ring_register(&self->ring, buf, LEN));
+	ASSERT_EQ(PAGES, pages_at(space, buf, LEN, HMMRT_LOCATION_HOST));
 }
 
 FIXTURE_TEARDOWN(buffer)
 {
 	ring_end(&self->ring);
 	close(self->file);
-	EXPECT_EQ(0, session_end(&self->session));
+	DEVICES_TEARDOWN();
 }
 
 static bool file_has(int file, uint64_t first)
@@ -112,14 +100,13 @@ TEST_F(buffer, device_writes_are_written_to_the_file)
 	unsigned int i;
 
 	for (i = 0; i < 10; i++) {
-		ASSERT_DONE(agent_fill(self->agent, self->buf, LEN, PAGE_BYTES,
-				       100 + i));
+		ASSERT_DONE(dev_fill(A, buf, LEN, 100 + i));
 		ASSERT_EQ((int)LEN,
 			  ring_transfer(&self->ring, IORING_OP_WRITE_FIXED,
-					self->file, self->buf, LEN));
+					self->file, buf, LEN));
 		ASSERT_TRUE(file_has(self->file, 100 + i));
 	}
-	ASSERT_EQ(-1, pages_check(self->buf, LEN, 109));
+	ASSERT_EQ(-1, pages_check(buf, LEN, 109));
 }
 
 TEST_F(buffer, device_reads_what_was_read_from_the_file)
@@ -130,30 +117,26 @@ TEST_F(buffer, device_reads_what_was_read_from_the_file)
 		ASSERT_TRUE(file_fill(self->file, 500 + 10 * i));
 		ASSERT_EQ((int)LEN,
 			  ring_transfer(&self->ring, IORING_OP_READ_FIXED,
-					self->file, self->buf, LEN));
-		ASSERT_VALUE(pages_sum(LEN, 500 + 10 * i),
-			     agent_sum(self->agent, self->buf, LEN,
-				       PAGE_BYTES));
+					self->file, buf, LEN));
+		ASSERT_SUM(A, buf, LEN, 500 + 10 * i);
 	}
-	ASSERT_EQ(-1, pages_check(self->buf, LEN, 590));
+	ASSERT_EQ(-1, pages_check(buf, LEN, 590));
 }
 
 TEST_F(buffer, stays_in_system_memory_until_unregistered)
 {
 	struct hmmrt_prefetch result;
 
-	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, LEN, self->id, &result));
+	ASSERT_EQ(0, cmd_prefetch(space, buf, LEN, id_of(A), &result));
 	ASSERT_EQ(PAGES, result.out_stayed[HMMRT_STAY_PINNED]);
-	ASSERT_DONE(agent_fill(self->agent, self->buf, LEN, PAGE_BYTES, 30));
-	ASSERT_EQ(PAGES,
-		  pages_at(self->fd, self->buf, LEN, HMMRT_LOCATION_HOST));
+	ASSERT_DONE(dev_fill(A, buf, LEN, 30));
+	ASSERT_EQ(PAGES, pages_at(space, buf, LEN, HMMRT_LOCATION_HOST));
 	ASSERT_EQ(0, ring_unregister(&self->ring));
-	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, LEN, self->id, &result));
+	ASSERT_EQ(0, cmd_prefetch(space, buf, LEN, id_of(A), &result));
 	ASSERT_EQ(PAGES, result.out_pages_moved);
-	ASSERT_EQ(PAGES, pages_at(self->fd, self->buf, LEN, self->id));
-	ASSERT_VALUE(pages_sum(LEN, 30),
-		     agent_sum(self->agent, self->buf, LEN, PAGE_BYTES));
-	ASSERT_EQ(-1, pages_check(self->buf, LEN, 30));
+	ASSERT_EQ(PAGES, pages_at(space, buf, LEN, id_of(A)));
+	ASSERT_SUM(A, buf, LEN, 30);
+	ASSERT_EQ(-1, pages_check(buf, LEN, 30));
 }
 
 TEST_HARNESS_MAIN
