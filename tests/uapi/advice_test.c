@@ -12,76 +12,42 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/harness.h"
-#include "lib/session.h"
+#include "lib/fixture.h"
 
 #define GRANULE_BYTES	(16 * PAGE_BYTES)
-#define NONE		HMMRT_LOCATION_NONE
-#define HOST		HMMRT_LOCATION_HOST
 
-FIXTURE(advice) {
-	struct session session;
-	int fd;
-	struct agent *agent;
-	struct agent *other;
-	uint32_t id;
-	uint32_t other_id;
-};
-
-FIXTURE_SETUP(advice)
-{
-	ASSERT_EQ(0, session_start(&self->session, 2, 1));
-	self->fd = self->session.space;
-	self->agent = &self->session.devices[0].agent;
-	self->other = &self->session.devices[1].agent;
-	self->id = self->session.devices[0].id;
-	self->other_id = self->session.devices[1].id;
-}
-
-FIXTURE_TEARDOWN(advice)
-{
-	EXPECT_EQ(0, session_end(&self->session));
-}
+DEVICES_FIXTURE(advice, .devices = 2)
 
 /* --- attributes ----------------------------------------------------------- */
 
 TEST_F(advice, each_kind_is_set_and_unset)
 {
-	char *buf = arena_anon(BLOCK_BYTES);
-	const uint32_t dev = self->id;
+	char *buf = ANON(BLOCK_BYTES);
+	const uint32_t dev = id_of(A);
 
-	ASSERT_NE(NULL, buf);
 	ASSERT_ATTRIBUTES(buf, BLOCK_BYTES, 0, 0, NONE, NONE, 0);
-	ASSERT_EQ(0, cmd_advise(self->fd, buf, BLOCK_BYTES,
-				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
-	ASSERT_EQ(0, cmd_advise(self->fd, buf, BLOCK_BYTES,
-				HMMRT_ADVICE_SET_PREFERRED_LOCATION, dev, 0));
-	ASSERT_EQ(0, cmd_advise(self->fd, buf, BLOCK_BYTES,
-				HMMRT_ADVICE_SET_ACCESSED_BY, dev, 0));
-	ASSERT_EQ(0, cmd_advise(self->fd, buf, BLOCK_BYTES,
-				HMMRT_ADVICE_SET_ACCESSED_BY, HOST, 0));
-	ASSERT_EQ(0, cmd_advise(self->fd, buf, BLOCK_BYTES,
-				HMMRT_ADVICE_SET_NO_MIGRATE, 0, 0));
-	ASSERT_EQ(0, cmd_advise(self->fd, buf, BLOCK_BYTES,
-				HMMRT_ADVICE_SET_GRANULARITY, 0, GRANULE_BYTES));
+	ASSERT_EQ(0, advise(buf, BLOCK_BYTES, SET_READ_MOSTLY));
+	ASSERT_EQ(0, cmd_advise(space, buf, BLOCK_BYTES, SET_PREFERRED_LOCATION,
+				dev, 0));
+	ASSERT_EQ(0,
+		  cmd_advise(space, buf, BLOCK_BYTES, SET_ACCESSED_BY, dev, 0));
+	ASSERT_EQ(0, advise_at(buf, BLOCK_BYTES, SET_ACCESSED_BY, HOST));
+	ASSERT_EQ(0, advise(buf, BLOCK_BYTES, SET_NO_MIGRATE));
+	ASSERT_EQ(0, advise_value(buf, BLOCK_BYTES, SET_GRANULARITY,
+				  GRANULE_BYTES));
 	ASSERT_ATTRIBUTES(buf, BLOCK_BYTES,
 			  HMMRT_RANGE_READ_MOSTLY | HMMRT_RANGE_NO_MIGRATE,
 			  HMMRT_BY_CPU | 1u << dev, dev, NONE, GRANULE_BYTES);
-	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, BLOCK_BYTES, HOST, NULL));
-	ASSERT_EQ(0, cmd_advise(self->fd, buf, BLOCK_BYTES,
-				HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0));
-	ASSERT_EQ(0, cmd_advise(self->fd, buf, BLOCK_BYTES,
-				HMMRT_ADVICE_UNSET_ACCESSED_BY, HOST, 0));
+	ASSERT_EQ(0, prefetch(HOST, buf, BLOCK_BYTES));
+	ASSERT_EQ(0, advise(buf, BLOCK_BYTES, UNSET_READ_MOSTLY));
+	ASSERT_EQ(0, advise_at(buf, BLOCK_BYTES, UNSET_ACCESSED_BY, HOST));
 	ASSERT_ATTRIBUTES(buf, BLOCK_BYTES, HMMRT_RANGE_NO_MIGRATE, 1u << dev,
 			  dev, HOST, GRANULE_BYTES);
-	ASSERT_EQ(0, cmd_advise(self->fd, buf, BLOCK_BYTES,
-				HMMRT_ADVICE_UNSET_PREFERRED_LOCATION, 0, 0));
-	ASSERT_EQ(0, cmd_advise(self->fd, buf, BLOCK_BYTES,
-				HMMRT_ADVICE_UNSET_ACCESSED_BY, dev, 0));
-	ASSERT_EQ(0, cmd_advise(self->fd, buf, BLOCK_BYTES,
-				HMMRT_ADVICE_UNSET_NO_MIGRATE, 0, 0));
-	ASSERT_EQ(0, cmd_advise(self->fd, buf, BLOCK_BYTES,
-				HMMRT_ADVICE_UNSET_GRANULARITY, 0, 0));
+	ASSERT_EQ(0, advise(buf, BLOCK_BYTES, UNSET_PREFERRED_LOCATION));
+	ASSERT_EQ(0, cmd_advise(space, buf, BLOCK_BYTES, UNSET_ACCESSED_BY, dev,
+				0));
+	ASSERT_EQ(0, advise(buf, BLOCK_BYTES, UNSET_NO_MIGRATE));
+	ASSERT_EQ(0, advise(buf, BLOCK_BYTES, UNSET_GRANULARITY));
 	ASSERT_ATTRIBUTES(buf, BLOCK_BYTES, 0, 0, NONE, HOST, 0);
 }
 
@@ -96,50 +62,42 @@ static const struct bad_call {
 	uint32_t location;
 	uint64_t value;
 } bad_calls[] = {
-	{ -EINVAL, 0, 0, HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0 },
-	{ -EINVAL, 1, PAGE_BYTES, HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0 },
-	{ -EINVAL, 0, PAGE_BYTES + 1, HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0 },
-	{ -EOVERFLOW, 0, -PAGE_BYTES, HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0 },
-	{ -EOVERFLOW, 1ul << 63, PAGE_BYTES, HMMRT_ADVICE_SET_READ_MOSTLY, 0,
-	  0 },
-	{ -EFAULT, 0, 5 * PAGE_BYTES, HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0 },
-	{ -EFAULT, -PAGE_BYTES, PAGE_BYTES, HMMRT_ADVICE_SET_NO_MIGRATE, 0, 0 },
+	{ -EINVAL, 0, 0, SET_READ_MOSTLY, 0, 0 },
+	{ -EINVAL, 1, PAGE_BYTES, SET_READ_MOSTLY, 0, 0 },
+	{ -EINVAL, 0, PAGE_BYTES + 1, SET_READ_MOSTLY, 0, 0 },
+	{ -EOVERFLOW, 0, -PAGE_BYTES, SET_READ_MOSTLY, 0, 0 },
+	{ -EOVERFLOW, 1ul << 63, PAGE_BYTES, SET_READ_MOSTLY, 0, 0 },
+	{ -EFAULT, 0, 5 * PAGE_BYTES, SET_READ_MOSTLY, 0, 0 },
+	{ -EFAULT, -PAGE_BYTES, PAGE_BYTES, SET_NO_MIGRATE, 0, 0 },
 	{ -EINVAL, 0, PAGE_BYTES, 0, 0, 0 },
 	{ -EINVAL, 0, PAGE_BYTES, 11, 0, 0 },
 	{ -EINVAL, 0, PAGE_BYTES, -1u, 0, 0 },
-	{ -EINVAL, 0, PAGE_BYTES, HMMRT_ADVICE_SET_READ_MOSTLY, 1, 0 },
-	{ -EINVAL, 0, PAGE_BYTES, HMMRT_ADVICE_SET_READ_MOSTLY, 0, 1 },
-	{ -ENODEV, 0, PAGE_BYTES, HMMRT_ADVICE_SET_PREFERRED_LOCATION, 15, 0 },
-	{ -ENODEV, 0, PAGE_BYTES, HMMRT_ADVICE_SET_PREFERRED_LOCATION,
-	  HMMRT_MAX_DEVICES, 0 },
-	{ -EINVAL, 0, PAGE_BYTES, HMMRT_ADVICE_SET_PREFERRED_LOCATION, NONE,
+	{ -EINVAL, 0, PAGE_BYTES, SET_READ_MOSTLY, 1, 0 },
+	{ -EINVAL, 0, PAGE_BYTES, SET_READ_MOSTLY, 0, 1 },
+	{ -ENODEV, 0, PAGE_BYTES, SET_PREFERRED_LOCATION, 15, 0 },
+	{ -ENODEV, 0, PAGE_BYTES, SET_PREFERRED_LOCATION, HMMRT_MAX_DEVICES,
 	  0 },
-	{ -EINVAL, 0, PAGE_BYTES, HMMRT_ADVICE_SET_PREFERRED_LOCATION, NO_NODE,
+	{ -EINVAL, 0, PAGE_BYTES, SET_PREFERRED_LOCATION, NONE, 0 },
+	{ -EINVAL, 0, PAGE_BYTES, SET_PREFERRED_LOCATION, NO_NODE, 0 },
+	{ -EINVAL, 0, PAGE_BYTES, SET_ACCESSED_BY, HMMRT_LOCATION_HOST_NODE(0),
 	  0 },
-	{ -EINVAL, 0, PAGE_BYTES, HMMRT_ADVICE_SET_ACCESSED_BY,
-	  HMMRT_LOCATION_HOST_NODE(0), 0 },
-	{ -ENODEV, 0, PAGE_BYTES, HMMRT_ADVICE_SET_ACCESSED_BY, 15, 0 },
-	{ -ENODEV, 0, PAGE_BYTES, HMMRT_ADVICE_UNSET_ACCESSED_BY,
-	  HMMRT_MAX_DEVICES, 0 },
-	{ -EINVAL, 0, PAGE_BYTES, HMMRT_ADVICE_SET_GRANULARITY, 0, 0 },
-	{ -EINVAL, 0, PAGE_BYTES, HMMRT_ADVICE_SET_GRANULARITY, 0,
-	  PAGE_BYTES / 2 },
-	{ -EINVAL, 0, PAGE_BYTES, HMMRT_ADVICE_SET_GRANULARITY, 0,
-	  3 * PAGE_BYTES },
-	{ -EINVAL, 0, PAGE_BYTES, HMMRT_ADVICE_SET_GRANULARITY, 0,
-	  2 * BLOCK_BYTES },
+	{ -ENODEV, 0, PAGE_BYTES, SET_ACCESSED_BY, 15, 0 },
+	{ -ENODEV, 0, PAGE_BYTES, UNSET_ACCESSED_BY, HMMRT_MAX_DEVICES, 0 },
+	{ -EINVAL, 0, PAGE_BYTES, SET_GRANULARITY, 0, 0 },
+	{ -EINVAL, 0, PAGE_BYTES, SET_GRANULARITY, 0, PAGE_BYTES / 2 },
+	{ -EINVAL, 0, PAGE_BYTES, SET_GRANULARITY, 0, 3 * PAGE_BYTES },
+	{ -EINVAL, 0, PAGE_BYTES, SET_GRANULARITY, 0, 2 * BLOCK_BYTES },
 };
 
 TEST_F(advice, bad_arguments_change_nothing)
 {
-	char *buf = arena_anon(4 * PAGE_BYTES);
+	char *buf = ANON(4 * PAGE_BYTES);
 	const size_t page = PAGE_BYTES;
 	const struct bad_call *call;
 
-	ASSERT_NE(NULL, buf);
 	for (call = bad_calls; call < *(&bad_calls + 1); call++)
 		ASSERT_EQ(call->error,
-			  cmd_advise(self->fd,
+			  cmd_advise(space,
 				     (void *)((uintptr_t)buf + call->offset),
 				     call->len, call->advice, call->location,
 				     call->value))
@@ -147,9 +105,8 @@ TEST_F(advice, bad_arguments_change_nothing)
 			TH_LOG("call %zd", call - bad_calls);
 		}
 	ASSERT_ATTRIBUTES(buf, 4 * PAGE_BYTES, 0, 0, NONE, NONE, 0);
-	ASSERT_EQ(0, cmd_advise(self->fd, buf, page,
-				HMMRT_ADVICE_SET_PREFERRED_LOCATION,
-				HMMRT_LOCATION_HOST_NODE(0), 0));
+	ASSERT_EQ(0, advise_at(buf, page, SET_PREFERRED_LOCATION,
+			       HMMRT_LOCATION_HOST_NODE(0)));
 	ASSERT_ATTRIBUTES(buf, page, 0, 0, HMMRT_LOCATION_HOST_NODE(0), NONE, 0);
 }
 
@@ -168,8 +125,8 @@ static void *prefer_in_turns(void *arg)
 
 	for (i = 0; !__atomic_load_n(&changer->stop, __ATOMIC_RELAXED); i++)
 		cmd_advise(changer->fd, changer->buf, changer->len,
-			   HMMRT_ADVICE_SET_PREFERRED_LOCATION,
-			   changer->locations[i % 2], 0);
+			   SET_PREFERRED_LOCATION, changer->locations[i % 2],
+			   0);
 	return NULL;
 }
 
@@ -181,25 +138,23 @@ TEST_F(advice, attributes_are_a_consistent_snapshot)
 {
 	struct hmmrt_range_attributes attributes;
 	struct changer changer = {
-		.fd = self->fd,
+		.fd = space,
 		.len = 64 * PAGE_BYTES,
-		.locations = { HOST, self->id },
+		.locations = { HOST, id_of(A) },
 	};
 	unsigned int mixed = 0;
 	pthread_t thread;
 	size_t i;
 
-	changer.buf = arena_anon(changer.len);
-	ASSERT_NE(NULL, changer.buf);
+	changer.buf = ANON(changer.len);
 	for (i = 0; i < 64; i += 2)
-		ASSERT_EQ(0, cmd_advise(self->fd, changer.buf + i * PAGE_BYTES,
-					PAGE_BYTES,
-					HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
-	ASSERT_EQ(0, cmd_advise(self->fd, changer.buf, changer.len,
-				HMMRT_ADVICE_SET_PREFERRED_LOCATION, HOST, 0));
+		ASSERT_EQ(0, advise(changer.buf + i * PAGE_BYTES, PAGE_BYTES,
+				    SET_READ_MOSTLY));
+	ASSERT_EQ(0, advise_at(changer.buf, changer.len, SET_PREFERRED_LOCATION,
+			       HOST));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, prefer_in_turns, &changer));
 	for (i = 0; i < 5000; i++) {
-		ASSERT_EQ(0, cmd_range_attributes(self->fd, changer.buf,
+		ASSERT_EQ(0, cmd_range_attributes(space, changer.buf,
 						  changer.len, &attributes));
 		mixed += attributes.out_preferred_location == NONE;
 	}
@@ -215,44 +170,40 @@ TEST_F(advice, attributes_are_a_consistent_snapshot)
 TEST_F(advice, advice_holds_while_other_advice_changes)
 {
 	struct changer changer = {
-		.fd = self->fd,
+		.fd = space,
 		.len = PAGE_BYTES,
 		.locations = { HOST, HMMRT_LOCATION_HOST_NODE(0) },
 	};
 	pthread_t thread;
 	uint64_t i;
 
-	changer.buf = arena_anon(PAGE_BYTES);
-	ASSERT_NE(NULL, changer.buf);
-	ASSERT_EQ(0, cmd_advise(self->fd, changer.buf, PAGE_BYTES,
-				HMMRT_ADVICE_SET_NO_MIGRATE, 0, 0));
+	changer.buf = ANON(PAGE_BYTES);
+	ASSERT_EQ(0, advise(changer.buf, PAGE_BYTES, SET_NO_MIGRATE));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, prefer_in_turns, &changer));
 	for (i = 0; i < 700; i++) {
 		ASSERT_EQ(0, madvise(changer.buf, PAGE_BYTES, MADV_DONTNEED));
-		ASSERT_DONE(agent_write(self->agent, changer.buf, i));
+		ASSERT_DONE(dev_write(A, changer.buf, i));
 	}
 	__atomic_store_n(&changer.stop, true, __ATOMIC_RELAXED);
 	ASSERT_EQ(0, pthread_join(thread, NULL));
-	EXPECT_EQ(0, session_stats(&self->session, 0).out_migrated_to_device);
+	EXPECT_EQ(0, stats_of(A).out_migrated_to_device);
 }
 
 TEST_F(advice, munmap_drops_advice_while_other_advice_changes)
 {
-	char *buf = arena_anon(2 * PAGE_BYTES);
+	char *buf = ANON(2 * PAGE_BYTES);
 	struct changer changer = {
-		.fd = self->fd,
+		.fd = space,
 		.buf = buf + PAGE_BYTES,
 		.len = PAGE_BYTES,
-		.locations = { HOST, self->id },
+		.locations = { HOST, id_of(A) },
 	};
 	pthread_t thread;
 	unsigned int i;
 
-	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, prefer_in_turns, &changer));
 	for (i = 0; i < 700; i++) {
-		ASSERT_EQ(0, cmd_advise(self->fd, buf, PAGE_BYTES,
-					HMMRT_ADVICE_SET_NO_MIGRATE, 0, 0));
+		ASSERT_EQ(0, advise(buf, PAGE_BYTES, SET_NO_MIGRATE));
 		ASSERT_EQ(0, munmap(buf, PAGE_BYTES));
 		ASSERT_EQ(buf,
 			  mmap(buf, PAGE_BYTES, PROT_READ | PROT_WRITE,
@@ -266,25 +217,17 @@ TEST_F(advice, munmap_drops_advice_while_other_advice_changes)
 /* The device's id may be given to another device after the unbinding. */
 TEST_F(advice, unbind_drops_advice_for_the_device)
 {
-	const uint64_t gpu = (uint64_t)self->session.devices[1].gpu;
-	char *buf = arena_anon(4 * PAGE_BYTES);
+	const uint64_t gpu = (uint64_t)session.devices[1].gpu;
+	char *buf = FILLED(4 * PAGE_BYTES);
 
-	ASSERT_NE(NULL, buf);
-	pages_fill(buf, 4 * PAGE_BYTES, 1);
-	ASSERT_EQ(0, cmd_advise(self->fd, buf, 4 * PAGE_BYTES,
-				HMMRT_ADVICE_SET_PREFERRED_LOCATION,
-				self->other_id, 0));
-	ASSERT_EQ(0,
-		  cmd_advise(self->fd, buf, 2 * PAGE_BYTES,
-			     HMMRT_ADVICE_SET_ACCESSED_BY, self->other_id, 0));
-	ASSERT_EQ(0, cmd_advise(self->fd, buf, 2 * PAGE_BYTES,
-				HMMRT_ADVICE_SET_ACCESSED_BY, self->id, 0));
-	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, 4 * PAGE_BYTES, self->other_id,
-				  NULL));
+	ASSERT_EQ(0, advise_at(buf, 4 * PAGE_BYTES, SET_PREFERRED_LOCATION, B));
+	ASSERT_EQ(0, advise_at(buf, 2 * PAGE_BYTES, SET_ACCESSED_BY, B));
+	ASSERT_EQ(0, advise_at(buf, 2 * PAGE_BYTES, SET_ACCESSED_BY, A));
+	ASSERT_EQ(0, prefetch(B, buf, 4 * PAGE_BYTES));
 	/* The first device's agent has the second device's file open, too. */
-	agent_syscall(self->agent, SYS_close, gpu, 0, 0, 0, 0, 0);
-	session_unbind(&self->session, 1);
-	ASSERT_ATTRIBUTES(buf, 2 * PAGE_BYTES, 0, 1u << self->id, NONE, NONE,
+	agent_syscall(agent_of(A), SYS_close, gpu, 0, 0, 0, 0, 0);
+	session_unbind(&session, B);
+	ASSERT_ATTRIBUTES(buf, 2 * PAGE_BYTES, 0, 1u << id_of(A), NONE, NONE,
 			  0);
 	ASSERT_ATTRIBUTES(buf, 4 * PAGE_BYTES, 0, 0, NONE, NONE, 0);
 	EXPECT_EQ(-1, pages_check(buf, 4 * PAGE_BYTES, 1));
@@ -293,37 +236,33 @@ TEST_F(advice, unbind_drops_advice_for_the_device)
 TEST_F(advice, attributes_of_bad_ranges_are_errors)
 {
 	struct hmmrt_range_attributes attributes;
-	char *buf = arena_anon(2 * PAGE_BYTES);
+	char *buf = ANON(2 * PAGE_BYTES);
 
-	ASSERT_NE(NULL, buf);
-	ASSERT_EQ(-EINVAL, cmd_range_attributes(self->fd, buf, 0, &attributes));
-	ASSERT_EQ(-EINVAL, cmd_range_attributes(self->fd, buf + 1, PAGE_BYTES,
+	ASSERT_EQ(-EINVAL, cmd_range_attributes(space, buf, 0, &attributes));
+	ASSERT_EQ(-EINVAL, cmd_range_attributes(space, buf + 1, PAGE_BYTES,
 						&attributes));
-	ASSERT_EQ(-EOVERFLOW, cmd_range_attributes(self->fd, buf, -PAGE_BYTES,
-						   &attributes));
-	ASSERT_EQ(-EFAULT, cmd_range_attributes(self->fd, buf, 3 * PAGE_BYTES,
+	ASSERT_EQ(-EOVERFLOW,
+		  cmd_range_attributes(space, buf, -PAGE_BYTES, &attributes));
+	ASSERT_EQ(-EFAULT, cmd_range_attributes(space, buf, 3 * PAGE_BYTES,
 						&attributes));
 }
 
 TEST_F(advice, mixed_range_reports_common_attributes_only)
 {
-	char *buf = arena_anon(4 * PAGE_BYTES);
+	char *buf = ANON(4 * PAGE_BYTES);
 
-	ASSERT_NE(NULL, buf);
-	ASSERT_EQ(0, cmd_advise(self->fd, buf, 3 * PAGE_BYTES,
-				HMMRT_ADVICE_SET_ACCESSED_BY, self->id, 0));
-	ASSERT_EQ(0, cmd_advise(self->fd, buf + PAGE_BYTES, 3 * PAGE_BYTES,
-				HMMRT_ADVICE_SET_ACCESSED_BY, self->other_id, 0));
-	ASSERT_EQ(0, cmd_advise(self->fd, buf, 2 * PAGE_BYTES,
-				HMMRT_ADVICE_SET_PREFERRED_LOCATION, self->id, 0));
-	ASSERT_EQ(0, cmd_advise(self->fd, buf + 2 * PAGE_BYTES, PAGE_BYTES,
-				HMMRT_ADVICE_SET_PREFERRED_LOCATION, HOST, 0));
-	ASSERT_ATTRIBUTES(buf, 2 * PAGE_BYTES, 0, 1u << self->id, self->id,
+	ASSERT_EQ(0, advise_at(buf, 3 * PAGE_BYTES, SET_ACCESSED_BY, A));
+	ASSERT_EQ(0, advise_at(buf + PAGE_BYTES, 3 * PAGE_BYTES,
+			       SET_ACCESSED_BY, B));
+	ASSERT_EQ(0, advise_at(buf, 2 * PAGE_BYTES, SET_PREFERRED_LOCATION, A));
+	ASSERT_EQ(0, advise_at(buf + 2 * PAGE_BYTES, PAGE_BYTES,
+			       SET_PREFERRED_LOCATION, HOST));
+	ASSERT_ATTRIBUTES(buf, 2 * PAGE_BYTES, 0, 1u << id_of(A), id_of(A),
 			  NONE, 0);
 	ASSERT_ATTRIBUTES(buf + PAGE_BYTES, 2 * PAGE_BYTES, 0,
-			  1u << self->id | 1u << self->other_id, NONE, NONE, 0);
+			  1u << id_of(A) | 1u << id_of(B), NONE, NONE, 0);
 	ASSERT_ATTRIBUTES(buf + 2 * PAGE_BYTES, 2 * PAGE_BYTES, 0,
-			  1u << self->other_id, NONE, NONE, 0);
+			  1u << id_of(B), NONE, NONE, 0);
 	ASSERT_ATTRIBUTES(buf, 4 * PAGE_BYTES, 0, 0, NONE, NONE, 0);
 }
 
@@ -347,34 +286,34 @@ static void model_apply(struct hmmrt_range_attributes *is, uint32_t advice,
 	const uint32_t bit = location == HOST ? HMMRT_BY_CPU : 1u << location;
 
 	switch (advice) {
-	case HMMRT_ADVICE_SET_READ_MOSTLY:
+	case SET_READ_MOSTLY:
 		is->out_flags |= HMMRT_RANGE_READ_MOSTLY;
 		break;
-	case HMMRT_ADVICE_UNSET_READ_MOSTLY:
+	case UNSET_READ_MOSTLY:
 		is->out_flags &= ~HMMRT_RANGE_READ_MOSTLY;
 		break;
-	case HMMRT_ADVICE_SET_PREFERRED_LOCATION:
+	case SET_PREFERRED_LOCATION:
 		is->out_preferred_location = location;
 		break;
-	case HMMRT_ADVICE_UNSET_PREFERRED_LOCATION:
+	case UNSET_PREFERRED_LOCATION:
 		is->out_preferred_location = NONE;
 		break;
-	case HMMRT_ADVICE_SET_ACCESSED_BY:
+	case SET_ACCESSED_BY:
 		is->out_accessed_by |= bit;
 		break;
-	case HMMRT_ADVICE_UNSET_ACCESSED_BY:
+	case UNSET_ACCESSED_BY:
 		is->out_accessed_by &= ~bit;
 		break;
-	case HMMRT_ADVICE_SET_NO_MIGRATE:
+	case SET_NO_MIGRATE:
 		is->out_flags |= HMMRT_RANGE_NO_MIGRATE;
 		break;
-	case HMMRT_ADVICE_UNSET_NO_MIGRATE:
+	case UNSET_NO_MIGRATE:
 		is->out_flags &= ~HMMRT_RANGE_NO_MIGRATE;
 		break;
-	case HMMRT_ADVICE_SET_GRANULARITY:
+	case SET_GRANULARITY:
 		is->out_granularity = value;
 		break;
-	case HMMRT_ADVICE_UNSET_GRANULARITY:
+	case UNSET_GRANULARITY:
 		is->out_granularity = 0;
 		break;
 	}
@@ -383,9 +322,9 @@ static void model_apply(struct hmmrt_range_attributes *is, uint32_t advice,
 static uint32_t model_location(uint32_t advice, uint32_t dev)
 {
 	switch (advice) {
-	case HMMRT_ADVICE_SET_PREFERRED_LOCATION:
-	case HMMRT_ADVICE_SET_ACCESSED_BY:
-	case HMMRT_ADVICE_UNSET_ACCESSED_BY:
+	case SET_PREFERRED_LOCATION:
+	case SET_ACCESSED_BY:
+	case UNSET_ACCESSED_BY:
 		return rand() % 2 ? dev : HOST;
 	default:
 		return 0;
@@ -420,8 +359,8 @@ static bool same_attributes(const struct hmmrt_range_attributes *one,
  * Compares out_alike_bytes of a query from page @first to the end of the
  * mapping.
  */
-static bool alike_bytes_are_right(int fd, char *buf,
-				  const struct model_page *model, size_t first)
+static bool alike_bytes_are_right(char *buf, const struct model_page *model,
+				  size_t first)
 {
 	struct hmmrt_range_attributes is;
 	size_t alike = 0, end = first, i;
@@ -430,25 +369,25 @@ static bool alike_bytes_are_right(int fd, char *buf,
 		end++;
 	for (i = first; i < end && alike == i - first; i++)
 		alike += same_attributes(&model[first].is, &model[i].is);
-	return !cmd_range_attributes(fd, buf + first * PAGE_BYTES,
+	return !cmd_range_attributes(space, buf + first * PAGE_BYTES,
 				     (end - first) * PAGE_BYTES, &is) &&
 	       is.out_alike_bytes == alike * PAGE_BYTES;
 }
 
 /* Returns the index of the first page that differs from the model, or -1. */
-static long model_check(int fd, char *buf, const struct model_page *model)
+static long model_check(char *buf, const struct model_page *model)
 {
 	long i;
 
 	for (i = 0; i < MODEL_PAGES; i++) {
 		struct hmmrt_range_attributes is;
-		int rc = cmd_range_attributes(fd, buf + i * PAGE_BYTES,
+		int rc = cmd_range_attributes(space, buf + i * PAGE_BYTES,
 					      PAGE_BYTES, &is);
 
 		if (rc != (model[i].mapped ? 0 : -EFAULT))
 			return i;
 		if (!rc && (!same_attributes(&is, &model[i].is) ||
-			    !alike_bytes_are_right(fd, buf, model, i)))
+			    !alike_bytes_are_right(buf, model, i)))
 			return i;
 	}
 	return -1;
@@ -489,16 +428,16 @@ TEST_F_TIMEOUT(advice, random_advice_matches_a_per_page_model, 300)
 	char *buf;
 
 	srand(test_seed());
-	buf = arena_anon(MODEL_PAGES * PAGE_BYTES);
-	ASSERT_NE(NULL, buf);
+	buf = ANON(MODEL_PAGES * PAGE_BYTES);
 	ASSERT_TRUE(model_map(buf, model, 0, MODEL_PAGES));
 	for (step = 0; step < 1500; step++) {
 		const size_t first = rand() % MODEL_PAGES;
 		const size_t count = 1 + rand() % (MODEL_PAGES - first);
 		const uint32_t advice = 1 + rand() % 10;
-		const uint32_t location = model_location(advice, self->id);
-		const uint64_t value = advice == HMMRT_ADVICE_SET_GRANULARITY ?
-					       PAGE_BYTES << rand() % 10 : 0;
+		const uint32_t location = model_location(advice, id_of(A));
+		const uint64_t value = advice == SET_GRANULARITY ?
+					       PAGE_BYTES << rand() % 10 :
+					       0;
 
 		switch (rand() % 8) {
 		case 0:
@@ -510,7 +449,7 @@ TEST_F_TIMEOUT(advice, random_advice_matches_a_per_page_model, 300)
 		default:
 			ASSERT_EQ(model_advise(model, first, count, advice,
 					       location, value),
-				  cmd_advise(self->fd, buf + first * PAGE_BYTES,
+				  cmd_advise(space, buf + first * PAGE_BYTES,
 					     count * PAGE_BYTES, advice,
 					     location, value))
 			{
@@ -519,26 +458,23 @@ TEST_F_TIMEOUT(advice, random_advice_matches_a_per_page_model, 300)
 		}
 		if (step % 8)
 			continue;
-		ASSERT_EQ(-1, model_check(self->fd, buf, model))
+		ASSERT_EQ(-1, model_check(buf, model))
 		{
 			TH_LOG("step %u", step);
 		}
 	}
-	ASSERT_EQ(-1, model_check(self->fd, buf, model));
+	ASSERT_EQ(-1, model_check(buf, model));
 }
 
 TEST_F(advice, munmap_and_mremap_drop_advice_of_their_range_only)
 {
-	char *buf = arena_anon(8 * PAGE_BYTES);
-	char *there = arena_anon(8 * PAGE_BYTES);
+	char *buf = ANON(8 * PAGE_BYTES);
+	char *there = ANON(8 * PAGE_BYTES);
 	int status;
 	pid_t pid;
 
-	ASSERT_NE(NULL, buf);
-	ASSERT_NE(NULL, there);
 	memset(buf, 1, 8 * PAGE_BYTES);
-	ASSERT_EQ(0, cmd_advise(self->fd, buf, 8 * PAGE_BYTES,
-				HMMRT_ADVICE_SET_NO_MIGRATE, 0, 0));
+	ASSERT_EQ(0, advise(buf, 8 * PAGE_BYTES, SET_NO_MIGRATE));
 	ASSERT_EQ(0, madvise(buf, 8 * PAGE_BYTES, MADV_DONTNEED));
 	ASSERT_EQ(0, mprotect(buf, 8 * PAGE_BYTES, PROT_READ));
 	ASSERT_EQ(0, mprotect(buf, 8 * PAGE_BYTES, PROT_READ | PROT_WRITE));
@@ -586,14 +522,11 @@ TEST_F_TIMEOUT(advice, sparse_terabyte_is_advised_quickly, 300)
 	ASSERT_NE(MAP_FAILED, buf);
 	for (at = 0; at < len; at += len / 16)
 		buf[at] = 1;
-	ASSERT_EQ(0, cmd_advise(self->fd, buf, len,
-				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
-	ASSERT_EQ(0, cmd_advise(self->fd, buf, len,
-				HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0));
-	ASSERT_EQ(0, cmd_advise(self->fd, buf, len,
-				HMMRT_ADVICE_SET_ACCESSED_BY, self->id, 0));
-	ASSERT_ATTRIBUTES(buf, len, 0, 1u << self->id, NONE, NONE, 0);
-	ASSERT_LE(16, session_stats(&self->session, 0).out_mapped_pages);
+	ASSERT_EQ(0, advise(buf, len, SET_READ_MOSTLY));
+	ASSERT_EQ(0, advise(buf, len, UNSET_READ_MOSTLY));
+	ASSERT_EQ(0, advise_at(buf, len, SET_ACCESSED_BY, A));
+	ASSERT_ATTRIBUTES(buf, len, 0, 1u << id_of(A), NONE, NONE, 0);
+	ASSERT_LE(16, stats_of(A).out_mapped_pages);
 	/* Checking each page of the terabyte would take hours. */
 	ASSERT_GT(60000000000ull, now_ns() - begin);
 	ASSERT_EQ(0, munmap(buf, len));
@@ -608,32 +541,28 @@ TEST_F_TIMEOUT(advice, alternating_ranges_are_all_stored, 300)
 
 	ASSERT_NE(MAP_FAILED, buf);
 	for (i = 0; i < count; i++)
-		ASSERT_EQ(0, cmd_advise(self->fd, buf + i * PAGE_BYTES,
-					PAGE_BYTES,
-					i % 2 ? HMMRT_ADVICE_SET_NO_MIGRATE :
-						HMMRT_ADVICE_SET_READ_MOSTLY,
-					0, 0));
+		ASSERT_EQ(0, advise(buf + i * PAGE_BYTES, PAGE_BYTES,
+				    i % 2 ? SET_NO_MIGRATE : SET_READ_MOSTLY));
 	for (i = 0; i < count; i += 501)
 		ASSERT_ATTRIBUTES(buf + i * PAGE_BYTES, PAGE_BYTES,
 				  i % 2 ? HMMRT_RANGE_NO_MIGRATE :
 					  HMMRT_RANGE_READ_MOSTLY,
 				  0, NONE, NONE, 0);
-	ASSERT_EQ(0, cmd_advise(self->fd, buf, count * PAGE_BYTES,
-				HMMRT_ADVICE_SET_PREFERRED_LOCATION, HOST, 0));
+	ASSERT_EQ(0, advise_at(buf, count * PAGE_BYTES, SET_PREFERRED_LOCATION,
+			       HOST));
 	ASSERT_ATTRIBUTES(buf, count * PAGE_BYTES, 0, 0, HOST, NONE, 0);
 	ASSERT_EQ(0, munmap(buf, count * PAGE_BYTES));
 }
 
 TEST_F(advice, last_prefetch_reports_the_requested_location)
 {
-	char *buf = arena_anon(4 * PAGE_BYTES);
+	char *buf = ANON(4 * PAGE_BYTES);
 
-	ASSERT_NE(NULL, buf);
-	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, 3 * PAGE_BYTES, self->id, NULL));
-	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, PAGE_BYTES, HOST, NULL));
+	ASSERT_EQ(0, prefetch(A, buf, 3 * PAGE_BYTES));
+	ASSERT_EQ(0, prefetch(HOST, buf, PAGE_BYTES));
 	ASSERT_ATTRIBUTES(buf, PAGE_BYTES, 0, 0, NONE, HOST, 0);
 	ASSERT_ATTRIBUTES(buf + PAGE_BYTES, 2 * PAGE_BYTES, 0, 0, NONE,
-			  self->id, 0);
+			  id_of(A), 0);
 	ASSERT_ATTRIBUTES(buf, 3 * PAGE_BYTES, 0, 0, NONE, NONE, 0);
 	ASSERT_ATTRIBUTES(buf + 2 * PAGE_BYTES, 2 * PAGE_BYTES, 0, 0, NONE, NONE,
 			  0);
@@ -641,136 +570,114 @@ TEST_F(advice, last_prefetch_reports_the_requested_location)
 
 /* --- effects -------------------------------------------------------------- */
 
-#define ASSERT_AT(location, addr, len)					\
-	ASSERT_EQ((long)((len) / PAGE_BYTES),				\
-		  pages_at(self->fd, addr, len, location))
-
 TEST_F(advice, preferred_host_keeps_pages_in_system_memory)
 {
-	char *buf = arena_anon(GRANULE_BYTES);
+	char *buf = FILLED(GRANULE_BYTES);
 
-	ASSERT_NE(NULL, buf);
-	pages_fill(buf, GRANULE_BYTES, 1);
-	ASSERT_EQ(0, cmd_advise(self->fd, buf, GRANULE_BYTES,
-				HMMRT_ADVICE_SET_PREFERRED_LOCATION, HOST, 0));
-	ASSERT_VALUE(1, agent_read(self->agent, buf));
-	ASSERT_DONE(agent_fill(self->agent, buf, GRANULE_BYTES, PAGE_BYTES, 9));
+	ASSERT_EQ(0,
+		  advise_at(buf, GRANULE_BYTES, SET_PREFERRED_LOCATION, HOST));
+	ASSERT_VALUE(1, dev_read(A, buf));
+	ASSERT_DONE(dev_fill(A, buf, GRANULE_BYTES, 9));
 	ASSERT_AT(HOST, buf, GRANULE_BYTES);
 	ASSERT_EQ(-1, pages_check(buf, GRANULE_BYTES, 9));
-	ASSERT_EQ(0, session_stats(&self->session, 0).out_migrated_to_device);
+	ASSERT_EQ(0, stats_of(A).out_migrated_to_device);
 	/* A prefetch moves the pages regardless. Faults leave them there. */
-	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, GRANULE_BYTES, self->id, NULL));
-	ASSERT_AT(self->id, buf, GRANULE_BYTES);
+	ASSERT_EQ(0, prefetch(A, buf, GRANULE_BYTES));
+	ASSERT_AT(A, buf, GRANULE_BYTES);
 	ASSERT_EQ(-1, pages_check(buf, GRANULE_BYTES, 9));
-	ASSERT_EQ(0, cmd_advise(self->fd, buf, GRANULE_BYTES,
-				HMMRT_ADVICE_UNSET_PREFERRED_LOCATION, 0, 0));
-	ASSERT_VALUE(9, agent_read(self->other, buf));
-	ASSERT_AT(self->other_id, buf, GRANULE_BYTES);
+	ASSERT_EQ(0, advise(buf, GRANULE_BYTES, UNSET_PREFERRED_LOCATION));
+	ASSERT_VALUE(9, dev_read(B, buf));
+	ASSERT_AT(B, buf, GRANULE_BYTES);
 }
 
 TEST_F(advice, preferred_device_gets_pages_and_others_map_them)
 {
-	char *buf = arena_anon(GRANULE_BYTES);
+	char *buf = FILLED(GRANULE_BYTES);
 
-	ASSERT_NE(NULL, buf);
-	pages_fill(buf, GRANULE_BYTES, 1);
-	ASSERT_EQ(0, cmd_advise(self->fd, buf, GRANULE_BYTES,
-				HMMRT_ADVICE_SET_PREFERRED_LOCATION, self->id,
-				0));
+	ASSERT_EQ(0, advise_at(buf, GRANULE_BYTES, SET_PREFERRED_LOCATION, A));
 	/*
 	 * The preferred location is another device: this one maps them
 	 * remotely.
 	 */
-	ASSERT_VALUE(1, agent_read(self->other, buf));
+	ASSERT_VALUE(1, dev_read(B, buf));
 	ASSERT_AT(HOST, buf, GRANULE_BYTES);
-	ASSERT_VALUE(1, agent_read(self->agent, buf));
-	ASSERT_AT(self->id, buf, GRANULE_BYTES);
+	ASSERT_VALUE(1, dev_read(A, buf));
+	ASSERT_AT(A, buf, GRANULE_BYTES);
 	/*
 	 * The CPU cannot map the device's memory; its fault migrates only one
 	 * page.
 	 */
 	ASSERT_EQ(2, *(uint64_t *)(buf + PAGE_BYTES));
 	ASSERT_AT(HOST, buf + PAGE_BYTES, PAGE_BYTES);
-	ASSERT_AT(self->id, buf + 2 * PAGE_BYTES, GRANULE_BYTES - 2 * PAGE_BYTES);
-	ASSERT_VALUE(2, agent_read(self->agent, buf + PAGE_BYTES));
-	ASSERT_AT(self->id, buf, GRANULE_BYTES);
+	ASSERT_AT(A, buf + 2 * PAGE_BYTES, GRANULE_BYTES - 2 * PAGE_BYTES);
+	ASSERT_VALUE(2, dev_read(A, buf + PAGE_BYTES));
+	ASSERT_AT(A, buf, GRANULE_BYTES);
 }
 
 /* Without the advice, such accesses leave memory in system memory. */
 TEST_F(advice, preferred_device_gets_pages_back_after_each_cpu_access)
 {
-	uint64_t *word = arena_anon(PAGE_BYTES);
+	uint64_t *word = ANON(PAGE_BYTES);
 	uint64_t i;
 
-	ASSERT_NE(NULL, word);
-	ASSERT_EQ(0, cmd_advise(self->fd, word, PAGE_BYTES,
-				HMMRT_ADVICE_SET_PREFERRED_LOCATION, self->id,
-				0));
+	ASSERT_EQ(0, advise_at(word, PAGE_BYTES, SET_PREFERRED_LOCATION, A));
 	for (i = 0; i < 40; i++) {
 		*word = i;
-		ASSERT_VALUE(i, agent_read(self->agent, word));
-		ASSERT_AT(self->id, word, PAGE_BYTES);
+		ASSERT_VALUE(i, dev_read(A, word));
+		ASSERT_AT(A, word, PAGE_BYTES);
 	}
 }
 
 TEST_F(advice, no_migrate_stops_migration_by_faults_and_prefetches)
 {
-	char *buf = arena_anon(GRANULE_BYTES);
+	char *buf = FILLED(GRANULE_BYTES);
 	struct hmmrt_prefetch result;
 
-	ASSERT_NE(NULL, buf);
-	pages_fill(buf, GRANULE_BYTES, 1);
-	ASSERT_EQ(0, cmd_advise(self->fd, buf, GRANULE_BYTES,
-				HMMRT_ADVICE_SET_NO_MIGRATE, 0, 0));
-	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, GRANULE_BYTES, self->id,
-				  &result));
+	ASSERT_EQ(0, advise(buf, GRANULE_BYTES, SET_NO_MIGRATE));
+	ASSERT_EQ(0,
+		  cmd_prefetch(space, buf, GRANULE_BYTES, id_of(A), &result));
 	ASSERT_EQ(0, result.out_pages_moved);
 	ASSERT_EQ(GRANULE_BYTES / PAGE_BYTES,
 		  result.out_stayed[HMMRT_STAY_POLICY]);
-	ASSERT_DONE(agent_fill(self->agent, buf, GRANULE_BYTES, PAGE_BYTES, 5));
+	ASSERT_DONE(dev_fill(A, buf, GRANULE_BYTES, 5));
 	ASSERT_EQ(-1, pages_check(buf, GRANULE_BYTES, 5));
 	ASSERT_AT(HOST, buf, GRANULE_BYTES);
 }
 
 TEST_F(advice, advice_applies_to_its_range_only)
 {
-	char *buf = arena_anon(2 * GRANULE_BYTES);
+	char *buf = FILLED(2 * GRANULE_BYTES);
 
-	ASSERT_NE(NULL, buf);
-	pages_fill(buf, 2 * GRANULE_BYTES, 1);
-	ASSERT_EQ(0, cmd_advise(self->fd, buf + 3 * PAGE_BYTES, 5 * PAGE_BYTES,
-				HMMRT_ADVICE_SET_NO_MIGRATE, 0, 0));
-	ASSERT_VALUE(1, agent_read(self->agent, buf));
-	ASSERT_AT(self->id, buf, 3 * PAGE_BYTES);
+	ASSERT_EQ(0,
+		  advise(buf + 3 * PAGE_BYTES, 5 * PAGE_BYTES, SET_NO_MIGRATE));
+	ASSERT_VALUE(1, dev_read(A, buf));
+	ASSERT_AT(A, buf, 3 * PAGE_BYTES);
 	ASSERT_AT(HOST, buf + 3 * PAGE_BYTES, 5 * PAGE_BYTES);
-	ASSERT_VALUE(4, agent_read(self->agent, buf + 3 * PAGE_BYTES));
+	ASSERT_VALUE(4, dev_read(A, buf + 3 * PAGE_BYTES));
 	ASSERT_AT(HOST, buf + 3 * PAGE_BYTES, 5 * PAGE_BYTES);
-	ASSERT_VALUE(9, agent_read(self->agent, buf + 8 * PAGE_BYTES));
-	ASSERT_AT(self->id, buf + 8 * PAGE_BYTES, GRANULE_BYTES / 2);
+	ASSERT_VALUE(9, dev_read(A, buf + 8 * PAGE_BYTES));
+	ASSERT_AT(A, buf + 8 * PAGE_BYTES, GRANULE_BYTES / 2);
 }
 
 TEST_F(advice, granularity_sets_the_pages_moved_per_fault)
 {
-	char *buf = arena_anon(BLOCK_BYTES);
+	char *buf = ANON(BLOCK_BYTES);
 	size_t grain;
 
-	ASSERT_NE(NULL, buf);
 	for (grain = PAGE_BYTES; grain <= BLOCK_BYTES; grain *= 8) {
 		pages_fill(buf, BLOCK_BYTES, 1);
-		ASSERT_EQ(0, cmd_prefetch(self->fd, buf, BLOCK_BYTES, HOST,
-					  NULL));
-		ASSERT_EQ(0, cmd_advise(self->fd, buf, BLOCK_BYTES,
-					HMMRT_ADVICE_SET_GRANULARITY, 0, grain));
+		ASSERT_EQ(0, prefetch(HOST, buf, BLOCK_BYTES));
+		ASSERT_EQ(0, advise_value(buf, BLOCK_BYTES, SET_GRANULARITY,
+					  grain));
 		ASSERT_VALUE(1 + BLOCK_BYTES / PAGE_BYTES / 2,
-			     agent_read(self->agent, buf + BLOCK_BYTES / 2));
+			     dev_read(A, buf + BLOCK_BYTES / 2));
 		ASSERT_EQ((long)(grain / PAGE_BYTES),
-			  pages_at(self->fd, buf, BLOCK_BYTES, self->id));
+			  pages_at(space, buf, BLOCK_BYTES, id_of(A)));
 		/* The CPU's fault moves the same number of pages back. */
-		ASSERT_EQ(0, cmd_prefetch(self->fd, buf, BLOCK_BYTES, self->id,
-					  NULL));
+		ASSERT_EQ(0, prefetch(A, buf, BLOCK_BYTES));
 		ASSERT_EQ(1, *(volatile uint64_t *)buf);
 		ASSERT_EQ((long)(grain / PAGE_BYTES),
-			  pages_at(self->fd, buf, BLOCK_BYTES, HOST));
+			  pages_at(space, buf, BLOCK_BYTES, HOST));
 	}
 }
 

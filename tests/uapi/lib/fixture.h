@@ -85,6 +85,18 @@ struct devices_options {
 #define ASSERT_SUM(device, addr, len, first)				\
 	ASSERT_VALUE(pages_sum(len, first), dev_sum(device, addr, len))
 
+/* Expect these attributes of a range. */
+#define ASSERT_ATTRIBUTES(addr, len, flags, by, preferred, prefetch, grain)	\
+	do {									\
+		struct hmmrt_range_attributes _a;				\
+		ASSERT_EQ(0, cmd_range_attributes(space, addr, len, &_a));	\
+		ASSERT_EQ((uint32_t)(flags), _a.out_flags);			\
+		ASSERT_EQ((uint32_t)(by), _a.out_accessed_by);			\
+		ASSERT_EQ((uint32_t)(preferred), _a.out_preferred_location);	\
+		ASSERT_EQ((uint32_t)(prefetch), _a.out_last_prefetch);		\
+		ASSERT_EQ((uint64_t)(grain), _a.out_granularity);		\
+	} while (0)
+
 /* Parameters of hmmrt_simgpu before @load replaced them. */
 static char devices_parameters[SIMGPU_PARAMETERS];
 

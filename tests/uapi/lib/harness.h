@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Adapts kselftest_harness.h: a time limit long enough for emulated machines,
- * and checks for outcomes of device accesses and for the attributes of a range.
+ * and checks for outcomes of device accesses.
  */
 #ifndef TESTS_UAPI_HARNESS_H
 #define TESTS_UAPI_HARNESS_H
@@ -57,21 +57,6 @@
 		ASSERT_EQ(0, _r.error);					\
 		ASSERT_EQ(sig, _r.signal);				\
 		ASSERT_EQ((unsigned int)(err), _r.record.out_errno);	\
-	} while (0)
-
-/*
- * Expect these attributes of a range. Needs a fixture with the space's file in
- * @fd.
- */
-#define ASSERT_ATTRIBUTES(addr, len, flags, by, preferred, prefetch, grain)	\
-	do {									\
-		struct hmmrt_range_attributes _a;				\
-		ASSERT_EQ(0, cmd_range_attributes(self->fd, addr, len, &_a));	\
-		ASSERT_EQ((uint32_t)(flags), _a.out_flags);			\
-		ASSERT_EQ((uint32_t)(by), _a.out_accessed_by);			\
-		ASSERT_EQ((uint32_t)(preferred), _a.out_preferred_location);	\
-		ASSERT_EQ((uint32_t)(prefetch), _a.out_last_prefetch);		\
-		ASSERT_EQ((uint64_t)(grain), _a.out_granularity);		\
 	} while (0)
 
 #endif
