@@ -48,9 +48,40 @@ struct outcome dev_fill(unsigned int device, volatile void *addr, size_t len,
 	return agent_fill(agent_of(device), addr, len, PAGE_BYTES, first);
 }
 
+struct outcome dev_wait(unsigned int device, unsigned int lane,
+			unsigned int seconds)
+{
+	return agent_wait(agent_of(device), lane, seconds);
+}
+
+int64_t dev_syscall(unsigned int device, long number, struct syscall_args args)
+{
+	const uint64_t *arg = args.arg;
+
+	return agent_syscall(agent_of(device), number, arg[0], arg[1], arg[2],
+			     arg[3], arg[4], arg[5]);
+}
+
+long count_at(uint32_t location, const void *addr, size_t len)
+{
+	return pages_at(space, addr, len, location_of(location));
+}
+
 int prefetch(uint32_t location, const void *addr, size_t len)
 {
-	return cmd_prefetch(space, addr, len, location_of(location), NULL);
+	return prefetch_result(location, addr, len, NULL);
+}
+
+int prefetch_result(uint32_t location, const void *addr, size_t len,
+		    struct hmmrt_prefetch *result)
+{
+	return cmd_prefetch(space, addr, len, location_of(location), result);
+}
+
+int make_exclusive(unsigned int device, const volatile void *addr, size_t len,
+		   struct hmmrt_exclusive *result)
+{
+	return cmd_exclusive(space, addr, len, id_of(device), result);
 }
 
 int advise(const volatile void *addr, size_t len, uint32_t advice)

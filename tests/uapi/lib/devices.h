@@ -50,7 +50,30 @@ struct outcome dev_sum(unsigned int device, const volatile void *addr,
 struct outcome dev_fill(unsigned int device, volatile void *addr, size_t len,
 			uint64_t first);
 
+/* Start a command on a lane of a device with these arguments; wait for it. */
+#define DEV_POST(device, lane, op, ...)					\
+	agent_post(agent_of(device), lane, op,				\
+		   (const uint64_t[]){ __VA_ARGS__ },			\
+		   sizeof((const uint64_t[]){ __VA_ARGS__ }) / 8)
+struct outcome dev_wait(unsigned int device, unsigned int lane,
+			unsigned int seconds);
+/* A system call in a device's agent; arguments that are left out are 0. */
+#define DEV_SYSCALL(device, number, ...) \
+	dev_syscall(device, number, (struct syscall_args){ { __VA_ARGS__ } })
+struct syscall_args {
+	uint64_t arg[6];
+};
+
+int64_t dev_syscall(unsigned int device, long number, struct syscall_args args);
+
+/* Counts the pages at a location. Returns -1 if the call fails. */
+long count_at(uint32_t location, const void *addr, size_t len);
+
 int prefetch(uint32_t location, const void *addr, size_t len);
+int prefetch_result(uint32_t location, const void *addr, size_t len,
+		    struct hmmrt_prefetch *result);
+int make_exclusive(unsigned int device, const volatile void *addr, size_t len,
+		   struct hmmrt_exclusive *result);
 /* Advice without operands, with a location, and with a value. */
 int advise(const volatile void *addr, size_t len, uint32_t advice);
 int advise_at(const volatile void *addr, size_t len, uint32_t advice,

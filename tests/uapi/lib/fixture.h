@@ -6,11 +6,13 @@
 #ifndef TESTS_UAPI_FIXTURE_H
 #define TESTS_UAPI_FIXTURE_H
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "devices.h"
 #include "harness.h"
 #include "modules.h"
+#include "process.h"
 
 struct devices_options {
 	unsigned int devices;	/* 0: one */
@@ -71,6 +73,14 @@ struct devices_options {
 		void *_f = ANON(len);					\
 		pages_fill(_f, len, 1);					\
 		_f;							\
+	})
+
+#define GATE()								\
+	({								\
+		struct gate _gate;					\
+									\
+		ASSERT_TRUE(gate_make(&_gate));				\
+		_gate;							\
 	})
 
 /* Expect all pages of a range to be at a location. */

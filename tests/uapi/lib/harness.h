@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Adapts kselftest_harness.h: a time limit long enough for emulated machines,
- * and checks for outcomes of device accesses.
+ * variants in a line, waits, and checks for outcomes of device accesses.
  */
 #ifndef TESTS_UAPI_HARNESS_H
 #define TESTS_UAPI_HARNESS_H
 
 #include <kselftest_harness.h>
+#include <stdbool.h>
+#include <unistd.h>
 
 /*
  * Exit status of a skipped test. A fixture that cannot be set up exits at once,
@@ -21,6 +23,64 @@
 
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT	600
+
+/* A variant in a line: VARIANT(fixture, name, .member = 1). */
+#define VARIANT(fixture, name, ...) \
+	FIXTURE_VARIANT_ADD(fixture, name) { __VA_ARGS__ }
+
+/*
+ * Evaluates @condition every 5 ms for @limit_s seconds, or until it is true.
+ * Returns whether it is.
+ */
+#define WAIT_UNTIL(condition, limit_s)					\
+	({								\
+		unsigned int _tries = (limit_s) * 200;			\
+		bool _true;						\
+									\
+		while (!(_true = (condition)) && _tries--)		\
+			usleep(5000);					\
+		_true;							\
+	})
+
+/* Start a child or a thread. */
+#define FORK()								\
+	({								\
+		pid_t _pid = fork();					\
+									\
+		ASSERT_LE(0, _pid);					\
+		_pid;							\
+	})
+#define THREAD(run, arg)						\
+	({								\
+		pthread_t _thread;					\
+									\
+		ASSERT_EQ(0, pthread_create(&_thread, NULL, run, arg));	\
+		_thread;						\
+	})
+
+/*
+ * Rows of a table of refusals: @arg becomes a copy of @good with a change, or is
+ * made of these members, and @call must return @expected. Failures print the
+ * row.
+ */
+#define EXPECT_CHANGED(expected, call, arg, good, ...)			\
+	do {								\
+		(arg) = (good);						\
+		__VA_ARGS__;						\
+		EXPECT_EQ(expected, call)				\
+		{							\
+			TH_LOG("%s", #__VA_ARGS__);			\
+		}							\
+	} while (0)
+
+#define EXPECT_WITH(expected, call, arg, ...)				\
+	do {								\
+		(arg) = (typeof(arg)){ __VA_ARGS__ };			\
+		EXPECT_EQ(expected, call)				\
+		{							\
+			TH_LOG("%s", #__VA_ARGS__);			\
+		}							\
+	} while (0)
 
 /* Expect the access to succeed. */
 #define ASSERT_DONE(access)						\

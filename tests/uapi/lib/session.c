@@ -206,6 +206,12 @@ void *arena_anon(size_t len)
 	return addr;
 }
 
+bool map_anon_at(void *addr, size_t len)
+{
+	return mmap(addr, len, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == addr;
+}
+
 unsigned int test_seed(void)
 {
 	const char *text = getenv("HMMRT_TEST_SEED");

@@ -71,6 +71,9 @@ void *arena_map(size_t len, int prot, int flags, int fd, off_t offset);
  */
 void *arena_anon(size_t len);
 
+/* Maps such memory at @addr, over what is there. Returns false on failure. */
+bool map_anon_at(void *addr, size_t len);
+
 /*
  * Returns the seed for random tests and prints it. HMMRT_TEST_SEED overrides
  * it.
