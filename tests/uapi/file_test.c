@@ -6,26 +6,23 @@
 #include <fcntl.h>
 
 #include "lib/ext2.h"
-#include "lib/harness.h"
-#include "lib/session.h"
+#include "lib/fixture.h"
 
 #define PAGES	64
 #define LEN	(PAGES * PAGE_BYTES)
 
+static int file;
+
 FIXTURE(file) {
-	struct session session;
-	struct agent *agent;
-	int fd;
-	char *buf;
 };
 
 FIXTURE_VARIANT(file) {
 	enum { TMPFS, MEMFD, EXT2 } kind;
 };
 
-FIXTURE_VARIANT_ADD(file, tmpfs) { .kind = TMPFS };
-FIXTURE_VARIANT_ADD(file, memfd) { .kind = MEMFD };
-FIXTURE_VARIANT_ADD(file, ext2) { .kind = EXT2 };
+VARIANT(file, tmpfs, .kind = TMPFS);
+VARIANT(file, memfd, .kind = MEMFD);
+VARIANT(file, ext2, .kind = EXT2);
 
 static int open_file(const FIXTURE_VARIANT(file) *variant)
 {
@@ -46,33 +43,31 @@ static int open_file(const FIXTURE_VARIANT(file) *variant)
 
 FIXTURE_SETUP(file)
 {
-	self->fd = open_file(variant);
-	ASSERT_LE(0, self->fd);
-	ASSERT_EQ(0, session_start(&self->session, 1, 1));
-	self->agent = session_agent(&self->session);
-	self->buf = arena_map(LEN, PROT_READ | PROT_WRITE, MAP_SHARED, self->fd,
-			      0);
-	ASSERT_NE(NULL, self->buf);
+	file = open_file(variant);
+	ASSERT_LE(0, file);
+	DEVICES_SETUP();
+	buf = arena_map(LEN, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	ASSERT_NE(NULL, buf);
 }
 
 FIXTURE_TEARDOWN(file)
 {
-	EXPECT_EQ(0, session_end(&self->session));
-	munmap(self->buf, LEN);
-	close(self->fd);
+	DEVICES_TEARDOWN();
+	munmap(buf, LEN);
+	close(file);
 }
 
-static bool write_word(int fd, uint64_t word, off_t offset)
+static bool write_word(uint64_t word, off_t offset)
 {
-	return pwrite(fd, &word, sizeof(word), offset) == sizeof(word);
+	return pwrite(file, &word, sizeof(word), offset) == sizeof(word);
 }
 
-static uint64_t read_word(int fd, off_t offset)
+static uint64_t read_word(off_t offset)
 {
 	uint64_t word;
 
-	return pread(fd, &word, sizeof(word), offset) == sizeof(word) ? word :
-									~0ULL;
+	return pread(file, &word, sizeof(word), offset) == sizeof(word) ? word :
+									  ~0ULL;
 }
 
 TEST_F(file, writes_are_seen_by_the_device)
@@ -80,11 +75,10 @@ TEST_F(file, writes_are_seen_by_the_device)
 	uint64_t word;
 
 	for (word = 1; word < 5; word++) {
-		ASSERT_TRUE(write_word(self->fd, word, 0));
-		ASSERT_TRUE(write_word(self->fd, word + 10, PAGE_BYTES));
-		ASSERT_VALUE(word, agent_read(self->agent, self->buf));
-		ASSERT_VALUE(word + 10,
-			     agent_read(self->agent, self->buf + PAGE_BYTES));
+		ASSERT_TRUE(write_word(word, 0));
+		ASSERT_TRUE(write_word(word + 10, PAGE_BYTES));
+		ASSERT_VALUE(word, dev_read(A, buf));
+		ASSERT_VALUE(word + 10, dev_read(A, buf + PAGE_BYTES));
 	}
 }
 
@@ -95,52 +89,50 @@ TEST_F(file, device_writes_after_writeback_reach_the_file)
 	uint64_t round;
 
 	for (round = 1; round < 4; round++) {
-		ASSERT_DONE(agent_fill(self->agent, self->buf, LEN, PAGE_BYTES,
-				       100 * round));
-		ASSERT_EQ(100 * round, read_word(self->fd, 0));
-		ASSERT_EQ(0, msync(self->buf, LEN, MS_SYNC));
+		ASSERT_DONE(dev_fill(A, buf, LEN, 100 * round));
+		ASSERT_EQ(100 * round, read_word(0));
+		ASSERT_EQ(0, msync(buf, LEN, MS_SYNC));
 	}
-	ASSERT_DONE(agent_write(self->agent, self->buf + last, 7));
-	ASSERT_EQ(0, munmap(self->buf, LEN));
+	ASSERT_DONE(dev_write(A, buf + last, 7));
+	ASSERT_EQ(0, munmap(buf, LEN));
 	if (variant->kind == EXT2)
-		ASSERT_EQ(0, ext2_reread(self->fd));
-	ASSERT_EQ(300, read_word(self->fd, 0));
-	ASSERT_EQ(301, read_word(self->fd, PAGE_BYTES));
-	ASSERT_EQ(7, read_word(self->fd, last));
+		ASSERT_EQ(0, ext2_reread(file));
+	ASSERT_EQ(300, read_word(0));
+	ASSERT_EQ(301, read_word(PAGE_BYTES));
+	ASSERT_EQ(7, read_word(last));
 }
 
 /* The device has entries for the pages that the file loses. */
 TEST_F(file, access_beyond_a_truncated_end_is_refused)
 {
-	char *second = self->buf + PAGE_BYTES;
+	char *second = buf + PAGE_BYTES;
 	struct outcome outcome;
 
-	ASSERT_DONE(agent_fill(self->agent, self->buf, LEN, PAGE_BYTES, 1));
-	ASSERT_EQ(0, ftruncate(self->fd, PAGE_BYTES));
-	ASSERT_VALUE(1, agent_read(self->agent, self->buf));
-	outcome = agent_read(self->agent, second);
+	ASSERT_DONE(dev_fill(A, buf, LEN, 1));
+	ASSERT_EQ(0, ftruncate(file, PAGE_BYTES));
+	ASSERT_VALUE(1, dev_read(A, buf));
+	outcome = dev_read(A, second);
 	ASSERT_REFUSED(SIGSEGV, EFAULT, outcome);
 	ASSERT_EQ((uintptr_t)second, outcome.record.out_addr);
 	/* After the file grows again, the pages are zero. */
-	ASSERT_EQ(0, ftruncate(self->fd, LEN));
-	ASSERT_VALUE(0, agent_read(self->agent, second));
-	ASSERT_VALUE(1, agent_read(self->agent, self->buf));
-	ASSERT_DONE(agent_write(self->agent, second, 2));
-	ASSERT_EQ(2, read_word(self->fd, PAGE_BYTES));
+	ASSERT_EQ(0, ftruncate(file, LEN));
+	ASSERT_VALUE(0, dev_read(A, second));
+	ASSERT_VALUE(1, dev_read(A, buf));
+	ASSERT_DONE(dev_write(A, second, 2));
+	ASSERT_EQ(2, read_word(PAGE_BYTES));
 }
 
 TEST_F(file, device_reads_zeroes_from_a_punched_hole)
 {
 	const off_t second = PAGE_BYTES;
 
-	ASSERT_DONE(agent_fill(self->agent, self->buf, LEN, PAGE_BYTES, 1));
-	if (fallocate(self->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-		      second, LEN - 2 * PAGE_BYTES))
+	ASSERT_DONE(dev_fill(A, buf, LEN, 1));
+	if (fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, second,
+		      LEN - 2 * PAGE_BYTES))
 		SKIP(return, "punching a hole: %s", strerror(errno));
-	ASSERT_VALUE(1 + PAGES, agent_sum(self->agent, self->buf, LEN,
-					  PAGE_BYTES));
-	ASSERT_DONE(agent_write(self->agent, self->buf + second, 5));
-	ASSERT_EQ(5, read_word(self->fd, second));
+	ASSERT_VALUE(1 + PAGES, dev_sum(A, buf, LEN));
+	ASSERT_DONE(dev_write(A, buf + second, 5));
+	ASSERT_EQ(5, read_word(second));
 }
 
 TEST_HARNESS_MAIN

@@ -7,17 +7,13 @@
  * tests do not depend on timing.
  */
 #include <fcntl.h>
-#include <pthread.h>
 
 #include "lib/fuse_server.h"
-#include "lib/harness.h"
-#include "lib/session.h"
+#include "lib/fixture.h"
 
 #define FILE_PAGES	(FUSE_FILE_BYTES / PAGE_BYTES)
 
 FIXTURE(fuse) {
-	struct session session;
-	struct agent *agent;
 	struct fuse_server server;
 	int fd;
 	char *block;
@@ -28,17 +24,14 @@ FIXTURE_SETUP(fuse)
 {
 	int rc;
 
-	ASSERT_EQ(0, session_start(&self->session, 1, 1));
-	self->agent = session_agent(&self->session);
+	DEVICES_SETUP();
 	rc = fuse_server_start(&self->server);
 	if (rc == -ENOENT)
 		SKIP(_exit(SKIPPED), "/dev/fuse: %s", strerror(-rc));
 	ASSERT_EQ(0, rc);
 	self->fd = open(self->server.path, O_RDONLY | O_CLOEXEC);
 	ASSERT_LE(0, self->fd);
-	self->block = arena_anon(BLOCK_BYTES);
-	ASSERT_NE(NULL, self->block);
-	pages_fill(self->block, BLOCK_BYTES, 1);
+	self->block = FILLED(BLOCK_BYTES);
 	self->file = mmap(self->block + 64 * PAGE_BYTES, FUSE_FILE_BYTES,
 			  PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
 			  self->fd, 0);
@@ -51,12 +44,12 @@ FIXTURE_TEARDOWN(fuse)
 	munmap(self->file, FUSE_FILE_BYTES);
 	close(self->fd);
 	EXPECT_EQ(0, fuse_server_end(&self->server));
-	EXPECT_EQ(0, session_end(&self->session));
+	DEVICES_TEARDOWN();
 }
 
 TEST_F(fuse, page_is_read_by_the_device)
 {
-	ASSERT_VALUE(FUSE_FILE_WORD, agent_read(self->agent, self->file));
+	ASSERT_VALUE(FUSE_FILE_WORD, dev_read(A, self->file));
 	ASSERT_LT(0, self->server.reads);
 }
 
@@ -65,12 +58,10 @@ TEST_F(fuse, server_can_fault_in_the_block_of_a_waiting_fault)
 {
 	const size_t front = 32 * PAGE_BYTES;
 
-	ASSERT_EQ(0, cmd_prefetch(self->session.space, self->block, front,
-				  self->session.devices[0].id, NULL));
-	ASSERT_EQ(32, pages_at(self->session.space, self->block, front,
-			       self->session.devices[0].id));
+	ASSERT_EQ(0, prefetch(A, self->block, front));
+	ASSERT_AT(A, self->block, front);
 	self->server.touch = (uint64_t *)(self->block + 7 * PAGE_BYTES);
-	ASSERT_VALUE(FUSE_FILE_WORD, agent_read(self->agent, self->file));
+	ASSERT_VALUE(FUSE_FILE_WORD, dev_read(A, self->file));
 	ASSERT_LT(0, self->server.reads);
 	ASSERT_EQ(8 + self->server.reads, *self->server.touch);
 }
@@ -78,11 +69,9 @@ TEST_F(fuse, server_can_fault_in_the_block_of_a_waiting_fault)
 /* A device write makes a private copy of the file's page. */
 TEST_F(fuse, write_waits_for_the_page_and_copies_it)
 {
-	ASSERT_EQ(0, cmd_prefetch(self->session.space, self->block,
-				  32 * PAGE_BYTES,
-				  self->session.devices[0].id, NULL));
+	ASSERT_EQ(0, prefetch(A, self->block, 32 * PAGE_BYTES));
 	self->server.touch = (uint64_t *)(self->block + 9 * PAGE_BYTES);
-	ASSERT_DONE(agent_write(self->agent, self->file, 5));
+	ASSERT_DONE(dev_write(A, self->file, 5));
 	ASSERT_EQ(5, *(volatile uint64_t *)self->file);
 	ASSERT_LT(0, self->server.reads);
 	ASSERT_EQ(10 + self->server.reads, *self->server.touch);
@@ -93,7 +82,6 @@ struct reading {
 	char path[64];
 	char *buf;
 	ssize_t got;
-	pthread_t thread;
 };
 
 static void *read_directly(void *arg)
@@ -110,81 +98,68 @@ static void *read_directly(void *arg)
 /* mmap() and munmap() must work while the device waits for the server. */
 TEST_F(fuse, waiting_device_fault_does_not_block_mmap)
 {
-	const uint64_t args[] = { (uintptr_t)self->file };
 	struct outcome outcome;
 	void *at;
 
 	self->server.held_up = true;
-	agent_post(self->agent, 0, AGENT_READ, args, 1);
+	DEV_POST(A, 0, AGENT_READ, (uintptr_t)self->file);
 	ASSERT_TRUE(fuse_server_wait_arrived(&self->server));
 	at = mmap(NULL, PAGE_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 		  0);
 	EXPECT_NE(MAP_FAILED, at);
 	EXPECT_EQ(0, munmap(at, PAGE_BYTES));
 	fuse_server_go_on(&self->server);
-	outcome = agent_wait(self->agent, 0, 60);
+	outcome = dev_wait(A, 0, 60);
 	ASSERT_VALUE(FUSE_FILE_WORD, outcome);
 }
 
 /* The call must fail without reading from the server. */
 TEST_F_TIMEOUT(fuse, file_memory_is_not_made_exclusive, 30)
 {
-	const uint32_t id = self->session.devices[0].id;
-	const int space = self->session.space;
 	unsigned int reads;
 
 	self->server.held_up = true;
-	ASSERT_EQ(-EBUSY, cmd_exclusive(space, self->file, FUSE_FILE_BYTES, id, NULL));
+	ASSERT_EQ(-EBUSY, make_exclusive(A, self->file, FUSE_FILE_BYTES, NULL));
 	ASSERT_EQ(0, self->server.reads);
 	self->server.held_up = false;
 	/* The process's private copy of a file page is refused, too. */
 	*(volatile uint64_t *)self->file = 5;
 	reads = self->server.reads;
 	self->server.held_up = true;
-	EXPECT_EQ(-EBUSY, cmd_exclusive(space, self->file, PAGE_BYTES, id, NULL));
+	EXPECT_EQ(-EBUSY, make_exclusive(A, self->file, PAGE_BYTES, NULL));
 	EXPECT_EQ(reads, self->server.reads);
 	EXPECT_EQ(5, *(volatile uint64_t *)self->file);
 	self->server.held_up = false;
 	/* Anonymous memory next to the file can be exclusive. */
-	EXPECT_EQ(0, cmd_exclusive(space, self->block, PAGE_BYTES, id, NULL));
+	EXPECT_EQ(0, make_exclusive(A, self->block, PAGE_BYTES, NULL));
 }
 
 /* Data of a direct read arrives in the page that the read pinned. */
 TEST_F(fuse, page_stays_during_a_direct_read_into_it)
 {
-	const uint32_t id = self->session.devices[0].id;
-	const int space = self->session.space;
-	struct reading reading = { .buf = arena_anon(FUSE_FILE_BYTES) };
+	struct reading reading = { .buf = ANON(FUSE_FILE_BYTES) };
 	struct hmmrt_prefetch result;
+	pthread_t thread;
 
-	ASSERT_NE(NULL, reading.buf);
 	snprintf(reading.path, sizeof(reading.path), "%s", self->server.path);
 	pages_fill(reading.buf, FUSE_FILE_BYTES, 50);
-	ASSERT_EQ(0, cmd_prefetch(space, reading.buf, FUSE_FILE_BYTES, id, NULL));
-	ASSERT_EQ(FILE_PAGES, pages_at(space, reading.buf, FUSE_FILE_BYTES, id));
+	ASSERT_EQ(0, prefetch(A, reading.buf, FUSE_FILE_BYTES));
+	ASSERT_AT(A, reading.buf, FUSE_FILE_BYTES);
 	self->server.held_up = true;
-	ASSERT_EQ(0, pthread_create(&reading.thread, NULL, read_directly,
-				    &reading));
+	thread = THREAD(read_directly, &reading);
 	ASSERT_TRUE(fuse_server_wait_arrived(&self->server));
-	ASSERT_EQ(0, cmd_prefetch(space, reading.buf, FUSE_FILE_BYTES, id, &result));
+	ASSERT_EQ(0, prefetch_result(A, reading.buf, FUSE_FILE_BYTES, &result));
 	EXPECT_EQ(FILE_PAGES, result.out_stayed[HMMRT_STAY_PINNED]);
-	ASSERT_VALUE(pages_sum(FUSE_FILE_BYTES, 50),
-		     agent_sum(self->agent, reading.buf, FUSE_FILE_BYTES,
-			       PAGE_BYTES));
-	EXPECT_EQ(FILE_PAGES, pages_at(space, reading.buf, FUSE_FILE_BYTES,
-				       HMMRT_LOCATION_HOST));
+	ASSERT_SUM(A, reading.buf, FUSE_FILE_BYTES, 50);
+	EXPECT_AT(HOST, reading.buf, FUSE_FILE_BYTES);
 	fuse_server_go_on(&self->server);
-	pthread_join(reading.thread, NULL);
+	pthread_join(thread, NULL);
 	ASSERT_EQ((ssize_t)FUSE_FILE_BYTES, reading.got);
 	/* The first page starts with the word; all other bytes are zero. */
-	ASSERT_VALUE(FUSE_FILE_WORD,
-		     agent_sum(self->agent, reading.buf, FUSE_FILE_BYTES,
-			       PAGE_BYTES));
-	ASSERT_EQ(0, cmd_prefetch(space, reading.buf, FUSE_FILE_BYTES, id, &result));
+	ASSERT_VALUE(FUSE_FILE_WORD, dev_sum(A, reading.buf, FUSE_FILE_BYTES));
+	ASSERT_EQ(0, prefetch_result(A, reading.buf, FUSE_FILE_BYTES, &result));
 	EXPECT_EQ(FILE_PAGES, result.out_pages_moved);
-	ASSERT_VALUE(FUSE_FILE_WORD,
-		     agent_sum(self->agent, reading.buf, FUSE_FILE_BYTES,
-			       PAGE_BYTES));
+	ASSERT_VALUE(FUSE_FILE_WORD, dev_sum(A, reading.buf, FUSE_FILE_BYTES));
 	ASSERT_EQ(FUSE_FILE_WORD, *(volatile uint64_t *)reading.buf);
 }
 
