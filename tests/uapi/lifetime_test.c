@@ -4,17 +4,14 @@
  * outlives its owner, the owner learns when its agent ends, and nothing that is
  * in use goes away.
  */
-#include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include "lib/amount.h"
-#include "lib/harness.h"
-#include "lib/process.h"
-#include "lib/session.h"
+#include "lib/fixture.h"
+#include "lib/loop.h"
 
 #define LIMIT_S		30
 
@@ -30,8 +27,7 @@ struct owner_report {
 FIXTURE(owner) {
 	struct owner_report *report;
 	pid_t owner;
-	int to_owner;
-	int manager;
+	struct gate gate;
 	int64_t used_before;
 };
 
@@ -40,45 +36,36 @@ FIXTURE_VARIANT(owner) {
 	bool busy;		/* while faults are being served */
 };
 
-FIXTURE_VARIANT_ADD(owner, exits) { .end = BY_EXIT };
-FIXTURE_VARIANT_ADD(owner, is_killed) { .end = BY_SIGNAL };
-FIXTURE_VARIANT_ADD(owner, execs) { .end = BY_EXEC };
-FIXTURE_VARIANT_ADD(owner, exits_in_mid_fault) { .end = BY_EXIT, .busy = true };
-FIXTURE_VARIANT_ADD(owner, is_killed_in_mid_fault) {
-	.end = BY_SIGNAL, .busy = true,
-};
-FIXTURE_VARIANT_ADD(owner, execs_in_mid_fault) { .end = BY_EXEC, .busy = true };
+VARIANT(owner, exits, .end = BY_EXIT);
+VARIANT(owner, is_killed, .end = BY_SIGNAL);
+VARIANT(owner, execs, .end = BY_EXEC);
+VARIANT(owner, exits_in_mid_fault, .end = BY_EXIT, .busy = true);
+VARIANT(owner, is_killed_in_mid_fault, .end = BY_SIGNAL, .busy = true);
+VARIANT(owner, execs_in_mid_fault, .end = BY_EXEC, .busy = true);
 
 /* Sets up a session, keeps the agent busy if asked; ends when told to. */
-static void owner_run(struct owner_report *report, int from_test,
+static void owner_run(struct owner_report *report, struct gate *gate,
 		      const FIXTURE_VARIANT(owner) *variant)
 {
 	const size_t len = 64 * BLOCK_BYTES;
-	struct session session;
-	struct agent *agent;
-	uint64_t args[] = { 0, len, PAGE_BYTES };
-	char *buf, c;
-	int rc;
+	int rc = session_start(&session, 1, 2);
 
-	rc = session_start(&session, 1, 2);
-	agent = session_agent(&session);
-	report->agent = agent->pid;
+	space = session.space;
+	report->agent = agent_of(A)->pid;
 	/* The unbinding must kill the agent, not the death of its parent. */
-	agent_syscall(agent, SYS_prctl, PR_SET_PDEATHSIG, 0, 0, 0, 0, 0);
+	DEV_SYSCALL(A, SYS_prctl, PR_SET_PDEATHSIG);
 	buf = arena_anon(len);
 	pages_fill(buf, BLOCK_BYTES, 1);
-	if (agent_read(agent, buf).value != 1)
+	if (dev_read(A, buf).value != 1)
 		rc = -EIO;
-	report->on_device = pages_at(session.space, buf, BLOCK_BYTES,
-				     session.devices[0].id);
+	report->on_device = count_at(A, buf, BLOCK_BYTES);
 	if (variant->busy) {
-		args[0] = (uintptr_t)buf;
-		agent_post(agent, 0, AGENT_SUM, args, 3);
-		agent_post(agent, 1, AGENT_SUM, args, 3);
+		DEV_POST(A, 0, AGENT_SUM, (uintptr_t)buf, len, PAGE_BYTES);
+		DEV_POST(A, 1, AGENT_SUM, (uintptr_t)buf, len, PAGE_BYTES);
 	}
 	/* Publishes the whole report. */
 	__atomic_store_n(&report->rc, rc, __ATOMIC_RELEASE);
-	if (read(from_test, &c, 1) != 1)
+	if (!gate_wait(gate))
 		_exit(2);
 	switch (variant->end) {
 	case BY_EXIT:
@@ -95,57 +82,42 @@ static void owner_run(struct owner_report *report, int from_test,
 
 FIXTURE_SETUP(owner)
 {
-	int fds[2];
-
-	ASSERT_EQ(0, pipe2(fds, O_CLOEXEC));
-	self->report = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	self->gate = GATE();
+	self->report = shared_page();
 	self->report->rc = -EAGAIN;
-	self->to_owner = fds[1];
-	self->manager = open_manager();
-	ASSERT_LE(0, self->manager);
-	self->used_before = device_used_bytes(self->manager, 0);
+	space = open_manager();
+	ASSERT_LE(0, space);
+	self->used_before = device_used_bytes(space, 0);
 	/* Makes this process reap the agent. */
 	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1));
-	self->owner = fork();
+	self->owner = FORK();
 	if (!self->owner) {
-		owner_run(self->report, fds[0], variant);
+		owner_run(self->report, &self->gate, variant);
 		_exit(1);
 	}
-	ASSERT_LT(0, self->owner);
-	close(fds[0]);
 }
 
 FIXTURE_TEARDOWN(owner)
 {
-	kill(self->owner, SIGKILL);
-	waitpid(self->owner, NULL, 0);
-	close(self->manager);
+	process_kill(self->owner);
+	close(space);
 }
 
-static bool wait_for_memory(int manager, int64_t used)
+static bool wait_for_memory(const FIXTURE_DATA(owner) *self)
 {
-	unsigned int try;
-
-	for (try = 0; try < LIMIT_S * 100; try++) {
-		if (device_used_bytes(manager, 0) == used)
-			return true;
-		usleep(10000);
-	}
-	return false;
+	return WAIT_UNTIL(device_used_bytes(space, 0) == self->used_before,
+			  LIMIT_S);
 }
 
 TEST_F(owner, end_kills_the_agent_and_frees_device_memory)
 {
 	volatile struct owner_report *report = self->report;
-	unsigned int try;
 	int status = -1;
 
-	for (try = 0; try < LIMIT_S * 100 && report->rc == -EAGAIN; try++)
-		usleep(10000);
+	WAIT_UNTIL(report->rc != -EAGAIN, LIMIT_S);
 	ASSERT_EQ(0, report->rc);
 	ASSERT_LT(0, report->on_device);
-	ASSERT_EQ(1, write(self->to_owner, "x", 1));
+	ASSERT_TRUE(gate_open(&self->gate));
 	if (variant->end == BY_SIGNAL) {
 		usleep(20000);
 		ASSERT_EQ(0, kill(self->owner, SIGKILL));
@@ -154,14 +126,14 @@ TEST_F(owner, end_kills_the_agent_and_frees_device_memory)
 		/* After exec() the owner does not reap the agent. */
 		ASSERT_TRUE(process_wait_zombie(report->agent, LIMIT_S));
 		/* The new program has no pages on the device. */
-		ASSERT_TRUE(wait_for_memory(self->manager, self->used_before));
+		ASSERT_TRUE(wait_for_memory(self));
 		ASSERT_EQ(0, kill(self->owner, SIGKILL));
 	}
 	ASSERT_EQ(self->owner, waitpid(self->owner, &status, 0));
 	ASSERT_TRUE(process_wait_end(report->agent, LIMIT_S, &status));
 	ASSERT_TRUE(WIFSIGNALED(status));
 	ASSERT_EQ(SIGKILL, WTERMSIG(status));
-	ASSERT_TRUE(wait_for_memory(self->manager, self->used_before));
+	ASSERT_TRUE(wait_for_memory(self));
 }
 
 /* --- end of the owner before the agent attaches --------------------------- */
@@ -170,7 +142,6 @@ FIXTURE(early) {
 	uint64_t *token;
 	struct agent agent;
 	pid_t owner;
-	int space;
 	int gpu;
 };
 
@@ -190,37 +161,30 @@ static void early_owner_run(int space, int gpu, uint64_t *token)
 /* Here the agent is a child of this process and may outlive the owner. */
 static bool early_begin(FIXTURE_DATA(early) *self)
 {
-	unsigned int try;
-
-	self->space = open_manager();
+	space = open_manager();
 	self->gpu = open_gpu(0);
-	if (self->space < 0 || self->gpu < 0 ||
+	if (space < 0 || self->gpu < 0 ||
 	    agent_start(&self->agent, self->gpu, 1))
 		return false;
 	__atomic_store_n(self->token, 0, __ATOMIC_RELAXED);
 	self->owner = fork();
 	if (!self->owner)
-		early_owner_run(self->space, self->gpu, self->token);
-	for (try = 0; try < LIMIT_S * 1000; try++) {
-		if (__atomic_load_n(self->token, __ATOMIC_ACQUIRE))
-			return true;
-		usleep(1000);
-	}
-	return false;
+		early_owner_run(space, self->gpu, self->token);
+	return WAIT_UNTIL(__atomic_load_n(self->token, __ATOMIC_ACQUIRE),
+			  LIMIT_S);
 }
 
 static void early_end(FIXTURE_DATA(early) *self)
 {
 	agent_quit(&self->agent);
 	close(self->gpu);
-	close(self->space);
+	close(space);
 }
 
 FIXTURE_SETUP(early)
 {
-	self->token = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
-			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, self->token);
+	self->token = shared_page();
+	ASSERT_NE(NULL, self->token);
 }
 
 FIXTURE_TEARDOWN(early)
@@ -230,11 +194,8 @@ FIXTURE_TEARDOWN(early)
 
 TEST_F(early, agent_cannot_attach_to_an_exited_owner)
 {
-	int status;
-
 	ASSERT_TRUE(early_begin(self));
-	ASSERT_EQ(0, kill(self->owner, SIGKILL));
-	ASSERT_EQ(self->owner, waitpid(self->owner, &status, 0));
+	ASSERT_EQ(0, process_kill(self->owner));
 	EXPECT_EQ(-ESRCH, agent_attach(&self->agent, self->gpu, *self->token));
 	/* The agent was refused, not attached and then killed. */
 	EXPECT_EQ(-EINVAL, agent_map(&self->agent, (void *)ARENA_BASE,
@@ -261,7 +222,6 @@ TEST_F(early, agent_does_not_outlive_an_owner_that_ends_during_attach)
 {
 	const unsigned int rounds = amount(60, 20);
 	unsigned int round, refused = 0;
-	int status;
 
 	for (round = 0; round < rounds; round++) {
 		struct outcome outcome;
@@ -269,8 +229,7 @@ TEST_F(early, agent_does_not_outlive_an_owner_that_ends_during_attach)
 		ASSERT_TRUE(early_begin(self));
 		post_attach(&self->agent, self->gpu, *self->token);
 		usleep(round % 20 * 50);
-		ASSERT_EQ(0, kill(self->owner, SIGKILL));
-		ASSERT_EQ(self->owner, waitpid(self->owner, &status, 0));
+		ASSERT_EQ(0, process_kill(self->owner));
 		outcome = agent_wait(&self->agent, 0, LIMIT_S);
 		if (!outcome.error && (int64_t)outcome.value == -ESRCH) {
 			refused++;
@@ -330,7 +289,7 @@ TEST_F(early, program_executed_by_the_agent_survives_the_owner)
 			       PROT_READ));
 	ASSERT_EQ(0, poll_gpu(self->gpu, 0));
 	result = (short)self->gpu;
-	ASSERT_EQ(0, pthread_create(&thread, NULL, poll_for_ever, &result));
+	thread = THREAD(poll_for_ever, &result);
 	post_exec(&self->agent);
 	EXPECT_TRUE(process_wait_program(self->agent.pid, LIMIT_S, "sleep"));
 	ASSERT_EQ(0, pthread_join(thread, NULL));
@@ -340,8 +299,7 @@ TEST_F(early, program_executed_by_the_agent_survives_the_owner)
 	 * The owner's memory, and the agent with it, goes before waitpid()
 	 * returns.
 	 */
-	ASSERT_EQ(0, kill(self->owner, SIGKILL));
-	ASSERT_EQ(self->owner, waitpid(self->owner, &status, 0));
+	ASSERT_EQ(0, process_kill(self->owner));
 	EXPECT_EQ(POLLHUP, poll_gpu(self->gpu, 0));
 	ASSERT_EQ(0, kill(self->agent.pid, SIGTERM));
 	ASSERT_EQ(self->agent.pid, waitpid(self->agent.pid, &status, 0));
@@ -355,8 +313,6 @@ TEST_F(early, program_executed_by_the_agent_survives_the_owner)
 /* Without a mapping, exec() wakes no poller, but a new poll() reports it. */
 TEST_F(early, poll_reports_exec_of_an_agent_without_a_mapping)
 {
-	int status;
-
 	ASSERT_TRUE(early_begin(self));
 	ASSERT_EQ(0, agent_attach(&self->agent, self->gpu, *self->token));
 	ASSERT_EQ(0, poll_gpu(self->gpu, 0));
@@ -365,93 +321,80 @@ TEST_F(early, poll_reports_exec_of_an_agent_without_a_mapping)
 	EXPECT_EQ(POLLHUP, poll_gpu(self->gpu, 0));
 	agent_kill(&self->agent);
 	EXPECT_EQ(POLLHUP, poll_gpu(self->gpu, LIMIT_S * 1000));
-	ASSERT_EQ(0, kill(self->owner, SIGKILL));
-	ASSERT_EQ(self->owner, waitpid(self->owner, &status, 0));
+	ASSERT_EQ(0, process_kill(self->owner));
 	early_end(self);
 }
 
 /* --- end of the agent, seen by the owner ---------------------------------- */
 
-FIXTURE(session) {
-	struct session session;
-	struct agent *agent;
-	int gpu;
-	char *buf;
-};
-
-FIXTURE_SETUP(session)
+DEVICES_FIXTURE_SETUP(session, .lanes = 4)
 {
-	ASSERT_EQ(0, session_start(&self->session, 1, 4));
-	self->agent = session_agent(&self->session);
-	self->gpu = self->session.devices[0].gpu;
-	self->buf = arena_anon(8 * BLOCK_BYTES);
-	ASSERT_NE(NULL, self->buf);
-	pages_fill(self->buf, BLOCK_BYTES, 1);
+	buf = ANON(8 * BLOCK_BYTES);
+	pages_fill(buf, BLOCK_BYTES, 1);
 }
 
-FIXTURE_TEARDOWN(session)
+static short poll_device(int timeout_ms)
 {
-	EXPECT_EQ(0, session_end(&self->session));
+	return poll_gpu(session.devices[A].gpu, timeout_ms);
 }
 
 TEST_F(session, poll_reports_nothing_while_the_agent_lives)
 {
-	ASSERT_EQ(0, poll_gpu(self->gpu, 0));
-	ASSERT_VALUE(1, agent_read(self->agent, self->buf));
-	ASSERT_EQ(0, poll_gpu(self->gpu, 50));
+	ASSERT_EQ(0, poll_device(0));
+	ASSERT_VALUE(1, dev_read(A, buf));
+	ASSERT_EQ(0, poll_device(50));
 }
 
 TEST_F(session, killed_agent_wakes_poll)
 {
-	short result = (short)self->gpu;
+	short result = (short)session.devices[A].gpu;
 	pthread_t thread;
 
-	ASSERT_VALUE(1, agent_read(self->agent, self->buf));
-	ASSERT_EQ(0, pthread_create(&thread, NULL, poll_for_ever, &result));
+	ASSERT_VALUE(1, dev_read(A, buf));
+	thread = THREAD(poll_for_ever, &result);
 	usleep(50000);
-	agent_kill(self->agent);
+	agent_kill(agent_of(A));
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 	ASSERT_EQ(POLLHUP, result);
-	ASSERT_EQ(POLLHUP, poll_gpu(self->gpu, 0));
+	ASSERT_EQ(POLLHUP, poll_device(0));
 }
 
 TEST_F(session, poll_reports_exit_of_the_agent)
 {
-	agent_post(self->agent, 0, AGENT_QUIT, NULL, 0);
-	ASSERT_TRUE(agent_wait_gone(self->agent, LIMIT_S));
-	ASSERT_EQ(POLLHUP, poll_gpu(self->gpu, LIMIT_S * 1000));
+	agent_post(agent_of(A), 0, AGENT_QUIT, NULL, 0);
+	ASSERT_TRUE(agent_wait_gone(agent_of(A), LIMIT_S));
+	ASSERT_EQ(POLLHUP, poll_device(LIMIT_S * 1000));
 }
 
 TEST_F(session, agent_killed_in_mid_fault_leaves_the_memory_intact)
 {
 	const size_t len = 8 * BLOCK_BYTES;
-	uint64_t args[] = { (uintptr_t)self->buf, len, PAGE_BYTES };
 	unsigned int lane;
 
-	pages_fill(self->buf, len, 1);
+	pages_fill(buf, len, 1);
 	for (lane = 0; lane < 4; lane++)
-		agent_post(self->agent, lane, AGENT_SUM, args, 3);
+		DEV_POST(A, lane, AGENT_SUM, (uintptr_t)buf, len, PAGE_BYTES);
 	usleep(3000);
-	agent_kill(self->agent);
-	ASSERT_EQ(-1, pages_check(self->buf, len, 1));
-	ASSERT_EQ(POLLHUP, poll_gpu(self->gpu, LIMIT_S * 1000));
+	agent_kill(agent_of(A));
+	ASSERT_EQ(-1, pages_check(buf, len, 1));
+	ASSERT_EQ(POLLHUP, poll_device(LIMIT_S * 1000));
 }
 
 /* A new agent on a new file continues with the memory of the previous one. */
 TEST_F(session, next_agent_reads_what_a_killed_agent_wrote)
 {
-	struct session_device *device = &self->session.devices[0];
+	struct session_device *device = &session.devices[A];
 	struct hmmrt_gpu_bind bind;
 
-	ASSERT_DONE(agent_write(self->agent, self->buf, 1234));
-	agent_kill(self->agent);
-	session_unbind(&self->session, 0);
+	ASSERT_DONE(dev_write(A, buf, 1234));
+	agent_kill(agent_of(A));
+	session_unbind(&session, A);
 	device->gpu = open_gpu(0);
 	ASSERT_EQ(0, agent_start(&device->agent, device->gpu, 1));
-	ASSERT_EQ(0, cmd_bind_next(device->gpu, self->session.space, &bind));
+	ASSERT_EQ(0, cmd_bind_next(device->gpu, space, &bind));
 	device->token = bind.out_token;
-	ASSERT_EQ(0, session_attach(&self->session));
-	ASSERT_VALUE(1234, agent_read(&device->agent, self->buf));
+	ASSERT_EQ(0, session_attach(&session));
+	ASSERT_VALUE(1234, dev_read(A, buf));
 }
 
 /* Opens the device, starts an agent; the last binding still exists. */
@@ -463,7 +406,7 @@ static int next_begin(struct session_device *next)
 }
 
 /* Binds as soon as the last binding has ended. */
-static int next_take_over(struct session_device *next, int space)
+static int next_take_over(struct session_device *next)
 {
 	struct hmmrt_gpu_bind bind;
 	int rc = cmd_bind_next(next->gpu, space, &bind);
@@ -481,25 +424,15 @@ static int next_take_over(struct session_device *next, int space)
 
 /* --- a binding with an answer that cannot be copied out ------------------- */
 
-struct prefetcher {
-	int space;
-	void *buf;
-	uint32_t id;
-	bool stop;
-};
+/* The device of the next test. It has no id before it is bound. */
+#define FIRST	0u
 
 /* Prefetches succeed whenever a binding exists. */
-static void *prefetch_on(void *arg)
+static void prefetch_both_ways(void *unused)
 {
-	struct prefetcher *prefetcher = arg;
-
-	while (!__atomic_load_n(&prefetcher->stop, __ATOMIC_RELAXED)) {
-		cmd_prefetch(prefetcher->space, prefetcher->buf, BLOCK_BYTES,
-			     prefetcher->id, NULL);
-		cmd_prefetch(prefetcher->space, prefetcher->buf, BLOCK_BYTES,
-			     HMMRT_LOCATION_HOST, NULL);
-	}
-	return NULL;
+	(void)unused;
+	cmd_prefetch(space, buf, BLOCK_BYTES, FIRST, NULL);
+	prefetch(HOST, buf, BLOCK_BYTES);
 }
 
 /*
@@ -511,51 +444,41 @@ TEST(undone_binding_leaves_nothing_mapped)
 	struct hmmrt_gpu_bind *answer =
 		mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct prefetcher prefetcher = {};
-	struct session session;
-	struct session_device *device = &session.devices[0];
-	struct hmmrt_gpu_bind bind;
+	struct session_device *device = &session.devices[A];
 	const unsigned int tries = amount(300, 60);
+	struct hmmrt_gpu_bind bind;
+	struct loop prefetcher;
 	unsigned int i;
-	pthread_t thread;
-	char *buf;
 
 	ASSERT_NE(MAP_FAILED, answer);
 	ASSERT_EQ(0, session_open(&session, 1));
 	ASSERT_EQ(0, agent_start(&device->agent, device->gpu, 1));
-	ASSERT_EQ(0, cmd_space_create(session.space));
-	buf = arena_anon(BLOCK_BYTES);
-	ASSERT_NE(NULL, buf);
-	pages_fill(buf, BLOCK_BYTES, 1);
+	space = session.space;
+	ASSERT_EQ(0, cmd_space_create(space));
+	buf = FILLED(BLOCK_BYTES);
 
 	*answer = (struct hmmrt_gpu_bind){
 		.size = sizeof(*answer),
-		.space_fd = session.space,
+		.space_fd = space,
 	};
-	prefetcher.space = session.space;
-	prefetcher.buf = buf;
-	prefetcher.id = 0; /* the first device; checked below */
 	ASSERT_EQ(0, mprotect(answer, PAGE_BYTES, PROT_READ));
-	ASSERT_EQ(0, pthread_create(&thread, NULL, prefetch_on, &prefetcher));
+	ASSERT_EQ(0, loop_start(&prefetcher, prefetch_both_ways, NULL));
 	for (i = 0; i < tries; i++)
 		ASSERT_EQ(-EFAULT, cmd_raw(device->gpu, HMMRT_GPU_IOC_BIND,
 					   answer));
-	__atomic_store_n(&prefetcher.stop, true, __ATOMIC_RELAXED);
-	pthread_join(thread, NULL);
+	loop_stop(&prefetcher);
 
 	/* New pages, which a stale entry would not show. */
-	ASSERT_EQ(buf, mmap(buf, BLOCK_BYTES, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+	ASSERT_TRUE(map_anon_at(buf, BLOCK_BYTES));
 	pages_fill(buf, BLOCK_BYTES, 1000);
-	ASSERT_EQ(0, cmd_bind(device->gpu, session.space, &bind));
-	ASSERT_EQ(prefetcher.id, bind.out_device_id);
+	ASSERT_EQ(0, cmd_bind(device->gpu, space, &bind));
+	ASSERT_EQ(FIRST, bind.out_device_id);
 	device->id = bind.out_device_id;
 	device->token = bind.out_token;
-	device->used_before = device_used_bytes(session.space, device->id);
+	device->used_before = device_used_bytes(space, device->id);
 	ASSERT_EQ(0, session_attach(&session));
 	for (i = 0; i < BLOCK_PAGES; i++)
-		ASSERT_VALUE(1000 + i, agent_read(&device->agent,
-						  buf + i * PAGE_BYTES));
+		ASSERT_VALUE(1000 + i, dev_read(A, buf + i * PAGE_BYTES));
 	munmap(buf, BLOCK_BYTES);
 	munmap(answer, PAGE_BYTES);
 	ASSERT_EQ(0, session_end(&session));
@@ -572,7 +495,7 @@ TEST(undone_binding_leaves_nothing_mapped)
  */
 TEST_F(session, immediate_rebind_gets_all_invalidations)
 {
-	struct session_device *device = &self->session.devices[0], next;
+	struct session_device *device = &session.devices[A], next;
 	const size_t len = MANY_BLOCKS * BLOCK_BYTES;
 	char *many = arena_anon(len), *few = arena_anon(len);
 	char *fresh = few + BLOCK_BYTES / 2;
@@ -588,8 +511,7 @@ TEST_F(session, immediate_rebind_gets_all_invalidations)
 		struct agent last = device->agent;
 
 		ASSERT_EQ(0, next_begin(&next));
-		ASSERT_EQ(0, cmd_prefetch(self->session.space, many, len,
-					  device->id, NULL));
+		ASSERT_EQ(0, prefetch(A, many, len));
 		ASSERT_DONE(agent_fill(&last, few, len, BLOCK_BYTES, round));
 
 		/* The next agent inherited this file. */
@@ -597,23 +519,20 @@ TEST_F(session, immediate_rebind_gets_all_invalidations)
 			      0, 0, 0, 0);
 		close(device->gpu);
 		kill(last.pid, SIGKILL);
-		ASSERT_EQ(0, next_take_over(&next, self->session.space));
+		ASSERT_EQ(0, next_take_over(&next));
 		*device = next;
 		device->used_before = used;
 		for (at = len; at; at -= BLOCK_BYTES)
-			ASSERT_DONE(agent_write(&device->agent,
-						fresh + at - BLOCK_BYTES, at));
+			ASSERT_DONE(dev_write(A, fresh + at - BLOCK_BYTES, at));
 		agent_kill(&last);
 		agent_quit(&last);
 
 		for (at = len; at; at -= BLOCK_BYTES) {
-			uint64_t *word =
-				(uint64_t *)(fresh + at - BLOCK_BYTES);
+			uint64_t *word = (uint64_t *)(fresh + at - BLOCK_BYTES);
 
 			ASSERT_EQ(at, *word);
 			*word = at + round;
-			ASSERT_VALUE(at + round,
-				     agent_read(&device->agent, word));
+			ASSERT_VALUE(at + round, dev_read(A, word));
 		}
 		ASSERT_EQ(0, madvise(few, len, MADV_DONTNEED));
 		ASSERT_VALUE(0, agent_sum(&device->agent, fresh,
@@ -624,26 +543,19 @@ TEST_F(session, immediate_rebind_gets_all_invalidations)
 /* The agent had attached but not mapped anything yet. */
 TEST(poll_reports_exit_of_an_agent_without_a_mapping)
 {
-	struct session session;
-	struct session_device *device = &session.devices[0];
+	struct session_device *device = &session.devices[A];
 
 	ASSERT_EQ(0, session_open(&session, 1));
 	ASSERT_EQ(0, session_bind(&session, 1));
-	ASSERT_EQ(0, poll_gpu(device->gpu, 0));
+	ASSERT_EQ(0, poll_device(0));
 	ASSERT_EQ(0, agent_attach(&device->agent, device->gpu, device->token));
-	ASSERT_EQ(0, poll_gpu(device->gpu, 0));
+	ASSERT_EQ(0, poll_device(0));
 	agent_kill(&device->agent);
-	EXPECT_EQ(POLLHUP, poll_gpu(device->gpu, 2000));
+	EXPECT_EQ(POLLHUP, poll_device(2000));
 	ASSERT_EQ(0, session_end(&session));
 }
 
 /* --- closing files in any order ------------------------------------------- */
-
-FIXTURE(order) {
-	struct session session;
-	struct agent *agent;
-	char *buf;
-};
 
 FIXTURE_VARIANT(order) {
 	/*
@@ -653,51 +565,38 @@ FIXTURE_VARIANT(order) {
 	const char *steps;
 };
 
-FIXTURE_VARIANT_ADD(order, space_gpu_agent) { .steps = "sga" };
-FIXTURE_VARIANT_ADD(order, space_agent_gpu) { .steps = "sag" };
-FIXTURE_VARIANT_ADD(order, gpu_space_agent) { .steps = "gsa" };
-FIXTURE_VARIANT_ADD(order, gpu_agent_space) { .steps = "gas" };
-FIXTURE_VARIANT_ADD(order, agent_gpu_space) { .steps = "ags" };
-FIXTURE_VARIANT_ADD(order, agent_space_gpu) { .steps = "asg" };
-FIXTURE_VARIANT_ADD(order, mapping_holds_all) { .steps = "fgsk" };
-FIXTURE_VARIANT_ADD(order, killed_last) { .steps = "sgk" };
+DEVICES_FIXTURE(order, .bytes = 8 * BLOCK_BYTES)
 
-FIXTURE_SETUP(order)
-{
-	ASSERT_EQ(0, session_start(&self->session, 1, 1));
-	self->agent = session_agent(&self->session);
-	self->buf = arena_anon(8 * BLOCK_BYTES);
-	ASSERT_NE(NULL, self->buf);
-	pages_fill(self->buf, 8 * BLOCK_BYTES, 1);
-}
+VARIANT(order, space_gpu_agent, .steps = "sga");
+VARIANT(order, space_agent_gpu, .steps = "sag");
+VARIANT(order, gpu_space_agent, .steps = "gsa");
+VARIANT(order, gpu_agent_space, .steps = "gas");
+VARIANT(order, agent_gpu_space, .steps = "ags");
+VARIANT(order, agent_space_gpu, .steps = "asg");
+VARIANT(order, mapping_holds_all, .steps = "fgsk");
+VARIANT(order, killed_last, .steps = "sgk");
 
-FIXTURE_TEARDOWN(order)
+static void order_step(char step)
 {
-	EXPECT_EQ(0, session_end(&self->session));
-}
-
-static void order_step(FIXTURE_DATA(order) *self, char step)
-{
-	struct session_device *device = &self->session.devices[0];
+	struct session_device *device = &session.devices[A];
 
 	switch (step) {
 	case 's':
-		close(self->session.space);
-		self->session.space = -1;
+		close(space);
+		session.space = -1;
 		break;
 	case 'g':
 		close(device->gpu);
 		device->gpu = -1;
 		break;
 	case 'f':
-		agent_syscall(self->agent, SYS_close, (uint64_t)device->gpu, 0,
-			      0, 0, 0, 0);
+		DEV_SYSCALL(A, SYS_close, device->gpu);
 		break;
 	case 'a':
-		agent_quit(self->agent);
+		agent_quit(agent_of(A));
 		break;
 	case 'k':
-		agent_kill(self->agent);
+		agent_kill(agent_of(A));
 		break;
 	}
 }
@@ -708,16 +607,16 @@ TEST_F(order, close_order_loses_no_data)
 	const char *step;
 	unsigned int i;
 
-	ASSERT_VALUE(1, agent_read(self->agent, self->buf));
+	ASSERT_VALUE(1, dev_read(A, buf));
 	for (step = variant->steps, i = 0; *step; step++, i++) {
-		char *block = self->buf + (i + 1) * BLOCK_BYTES;
+		char *block = buf + (i + 1) * BLOCK_BYTES;
 
-		order_step(self, *step);
-		if (self->agent->pid)
+		order_step(*step);
+		if (agent_of(A)->pid)
 			ASSERT_VALUE((i + 1) * BLOCK_PAGES + 1,
-				     agent_read(self->agent, block));
+				     dev_read(A, block));
 	}
-	ASSERT_EQ(-1, pages_check(self->buf, 8 * BLOCK_BYTES, 1));
+	ASSERT_EQ(-1, pages_check(buf, 8 * BLOCK_BYTES, 1));
 }
 
 /* --- pages that move while their space ends ------------------------------- */
@@ -727,26 +626,24 @@ TEST_F(order, close_order_loses_no_data)
 #define FAR_BYTES	(64 * PAGE_BYTES)
 #define FAR_MOVED	(4 * BLOCK_BYTES)
 
-struct toucher {
-	char *buf;
-	bool wrong;
-};
-
-/* Moves the pages back to system memory, one fault after the other. */
+/*
+ * Moves the pages back to system memory, one fault after the other. Returns
+ * NULL if all have their contents.
+ */
 static void *touch_far(void *arg)
 {
-	struct toucher *toucher = arg;
+	char *far = arg;
 	unsigned int i;
 
 	for (i = 0; i < FAR_PLACES; i++)
-		if (pages_check(toucher->buf + i * FAR_STRIDE + FAR_MOVED,
-				FAR_BYTES, i) != -1)
-			toucher->wrong = true;
+		if (pages_check(far + i * FAR_STRIDE + FAR_MOVED, FAR_BYTES,
+				i) != -1)
+			return far;
 	return NULL;
 }
 
 /* Leaves pages on the device where no binding knows them. */
-static bool leave_on_device(char *at, int space, uint32_t id, uint64_t first)
+static bool leave_on_device(char *at, uint32_t id, uint64_t first)
 {
 	if (mmap(at, FAR_BYTES, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != at ||
@@ -767,32 +664,30 @@ TEST(space_ends_while_pages_migrate_back)
 {
 	const size_t len = FAR_PLACES * FAR_STRIDE;
 	const unsigned int rounds = amount(20, 5);
-	struct toucher toucher = {};
+	char *far = mmap(NULL, len, PROT_NONE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	struct hmmrt_gpu_bind bind;
 	unsigned int round, i;
 	pthread_t thread;
-	int space, gpu;
+	void *wrong;
+	int gpu;
 
-	toucher.buf = mmap(NULL, len, PROT_NONE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	ASSERT_NE(MAP_FAILED, toucher.buf);
+	ASSERT_NE(MAP_FAILED, far);
 	for (round = 0; round < rounds; round++) {
 		space = open_manager();
 		gpu = open_gpu(0);
 		ASSERT_EQ(0, cmd_space_create(space));
 		ASSERT_EQ(0, cmd_bind(gpu, space, &bind));
 		for (i = 0; i < FAR_PLACES; i++)
-			ASSERT_TRUE(leave_on_device(toucher.buf + i * FAR_STRIDE,
-						    space, bind.out_device_id,
-						    i));
+			ASSERT_TRUE(leave_on_device(far + i * FAR_STRIDE,
+						    bind.out_device_id, i));
 		close(gpu);
-		ASSERT_EQ(0, pthread_create(&thread, NULL, touch_far,
-					    &toucher));
+		thread = THREAD(touch_far, far);
 		close(space);
-		ASSERT_EQ(0, pthread_join(thread, NULL));
-		ASSERT_FALSE(toucher.wrong);
+		ASSERT_EQ(0, pthread_join(thread, &wrong));
+		ASSERT_EQ(NULL, wrong);
 	}
-	ASSERT_EQ(0, munmap(toucher.buf, len));
+	ASSERT_EQ(0, munmap(far, len));
 }
 
 /* --- unmapping the mirror while it is in use ------------------------------ */
@@ -801,21 +696,20 @@ TEST(space_ends_while_pages_migrate_back)
 TEST_F(session, unmapping_the_mirror_under_faulting_lanes_is_harmless)
 {
 	const size_t len = 8 * BLOCK_BYTES;
-	uint64_t args[] = { (uintptr_t)self->buf, len, PAGE_BYTES };
 	const unsigned int rounds = amount(60, 20);
 	unsigned int round, lane;
 
 	for (round = 0; round < rounds; round++) {
-		ASSERT_EQ(0, madvise(self->buf, len, MADV_DONTNEED));
+		ASSERT_EQ(0, madvise(buf, len, MADV_DONTNEED));
 		for (lane = 1; lane < 4; lane++)
-			agent_post(self->agent, lane, AGENT_SUM, args, 3);
+			DEV_POST(A, lane, AGENT_SUM, (uintptr_t)buf, len,
+				 PAGE_BYTES);
 		usleep(round * 3000 / rounds);
-		ASSERT_EQ(0, agent_unmap(self->agent, self->buf, len));
-		ASSERT_EQ(0, agent_map(self->agent, self->buf, len,
+		ASSERT_EQ(0, agent_unmap(agent_of(A), buf, len));
+		ASSERT_EQ(0, agent_map(agent_of(A), buf, len,
 				       PROT_READ | PROT_WRITE));
 		for (lane = 1; lane < 4; lane++) {
-			struct outcome outcome =
-				agent_wait(self->agent, lane, 60);
+			struct outcome outcome = dev_wait(A, lane, 60);
 
 			ASSERT_EQ(0, outcome.error);
 			ASSERT_TRUE(!outcome.signal ||
@@ -828,21 +722,19 @@ TEST_F(session, unmapping_the_mirror_under_faulting_lanes_is_harmless)
 TEST_F(session, all_objects_are_released_under_faulting_lanes)
 {
 	const size_t len = 8 * BLOCK_BYTES;
-	uint64_t args[] = { (uintptr_t)self->buf, len, PAGE_BYTES };
-	struct session_device *device = &self->session.devices[0];
+	struct session_device *device = &session.devices[A];
 	unsigned int lane;
 
-	agent_syscall(self->agent, SYS_close, (uint64_t)self->gpu, 0, 0, 0, 0,
-		      0);
+	DEV_SYSCALL(A, SYS_close, session.devices[A].gpu);
 	for (lane = 1; lane < 4; lane++)
-		agent_post(self->agent, lane, AGENT_SUM, args, 3);
-	close(self->session.space);
-	self->session.space = -1;
+		DEV_POST(A, lane, AGENT_SUM, (uintptr_t)buf, len, PAGE_BYTES);
+	close(space);
+	session.space = -1;
 	close(device->gpu);
 	device->gpu = -1;
-	ASSERT_EQ(0, agent_unmap(self->agent, (void *)ARENA_BASE, ARENA_BYTES));
+	ASSERT_EQ(0, agent_unmap(agent_of(A), (void *)ARENA_BASE, ARENA_BYTES));
 	for (lane = 1; lane < 4; lane++)
-		ASSERT_EQ(0, agent_wait(self->agent, lane, 60).error);
+		ASSERT_EQ(0, dev_wait(A, lane, 60).error);
 }
 
 TEST_HARNESS_MAIN
