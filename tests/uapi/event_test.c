@@ -4,18 +4,14 @@
  * rings, hostile readers, and the permission to read.
  */
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 
 #include "lib/amount.h"
 #include "lib/events.h"
 #include "lib/fdinfo.h"
-#include "lib/harness.h"
-#include "lib/modules.h"
-#include "lib/process.h"
-#include "lib/session.h"
+#include "lib/fixture.h"
+#include "lib/loop.h"
 
 #define LIMIT_S 30
 #define OTHER_UID 65534
@@ -24,131 +20,82 @@
 #define BUF_BYTES (3 * DEVICE_BYTES)
 #define LANES 4
 
-FIXTURE(events)
-{
-	char parameters[SIMGPU_PARAMETERS];
-	struct session session;
+FIXTURE(events) {
 	struct events events;
-	int space;
-	char *buf;
 };
 
 FIXTURE_SETUP(events)
 {
-	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
-	ASSERT_EQ(0, simgpu_replace(self->parameters, "devices=2 memory=4"));
-	ASSERT_EQ(0, session_start(&self->session, 2, LANES));
-	self->space = self->session.space;
-	self->buf = arena_anon(BUF_BYTES);
-	ASSERT_NE(NULL, self->buf);
-	pages_fill(self->buf, BUF_BYTES, 1);
-	ASSERT_EQ(0, events_open(&self->events, self->space,
-				 HMMRT_EVENTS_OF_SPACE, RING));
+	DEVICES_SETUP(.devices = 2, .lanes = LANES, .bytes = BUF_BYTES,
+		      .load = "devices=2 memory=4");
+	ASSERT_EQ(0, events_open(&self->events, space, HMMRT_EVENTS_OF_SPACE,
+				 RING));
 }
 
 FIXTURE_TEARDOWN(events)
 {
-	if (!self->parameters[0])
-		return;
 	events_close(&self->events);
-	EXPECT_EQ(0, session_end(&self->session));
-	EXPECT_EQ(0, simgpu_restore(self->parameters));
+	DEVICES_TEARDOWN();
 }
 
 /* --- the same numbers as the counters ------------------------------------- */
 
 static uint32_t wanted; /* device, for the next functions */
 
-static bool on_device(const struct hmmrt_event *event)
-{
-	return event->device == wanted;
-}
+/* Define which events to look at. */
+#define MATCHES(name, condition)					\
+	static bool name(const struct hmmrt_event *event)		\
+	{								\
+		return condition;					\
+	}
 
-static bool failed_on_device(const struct hmmrt_event *event)
-{
-	return on_device(event) && event->error && event->error != -EAGAIN &&
-	       event->error != -EINTR;
-}
-
-static bool to_device(const struct hmmrt_event *event)
-{
-	return event->to == wanted;
-}
-
-static bool evicted(const struct hmmrt_event *event)
-{
-	return event->from == wanted && event->cause == HMMRT_CAUSE_EVICTION;
-}
-
-static bool to_host(const struct hmmrt_event *event)
-{
-	return event->to == HMMRT_LOCATION_HOST &&
-	       event->cause != HMMRT_CAUSE_EVICTION;
-}
-
-static bool for_cpu(const struct hmmrt_event *event)
-{
-	return event->cause == HMMRT_CAUSE_CPU_FAULT;
-}
+MATCHES(on_device, event->device == wanted)
+MATCHES(failed_on_device, on_device(event) && event->error &&
+	event->error != -EAGAIN && event->error != -EINTR)
+MATCHES(to_device, event->to == wanted)
+MATCHES(evicted, event->from == wanted && event->cause == HMMRT_CAUSE_EVICTION)
+MATCHES(to_host, event->to == HMMRT_LOCATION_HOST &&
+	event->cause != HMMRT_CAUSE_EVICTION)
+MATCHES(for_cpu, event->cause == HMMRT_CAUSE_CPU_FAULT)
 
 /* Does something of every kind that events report. */
-static int known_program(FIXTURE_DATA(events) * self)
+static int known_program(void)
 {
-	struct agent *agents[] = { &self->session.devices[0].agent,
-				   &self->session.devices[1].agent };
-	uint32_t ids[] = { self->session.devices[0].id,
-			   self->session.devices[1].id };
 	unsigned int lane;
 	int rc = 0;
 
 	/* Larger than the device, with several lanes. */
-	for (lane = 0; lane < LANES; lane++) {
-		const uint64_t args[] = {
-			(uintptr_t)self->buf + lane * BUF_BYTES / LANES,
-			BUF_BYTES / LANES,
-			PAGE_BYTES,
-		};
-
-		agent_post(agents[0], lane, AGENT_SUM, args, 3);
-	}
 	for (lane = 0; lane < LANES; lane++)
-		if (agent_wait(agents[0], lane, LIMIT_S).error)
+		DEV_POST(A, lane, AGENT_SUM,
+			 (uintptr_t)buf + lane * BUF_BYTES / LANES,
+			 BUF_BYTES / LANES, PAGE_BYTES);
+	for (lane = 0; lane < LANES; lane++)
+		if (dev_wait(A, lane, LIMIT_S).error)
 			return -EIO;
 	/* From one device to another, and an access that is refused. */
-	if (agent_write(agents[1], self->buf + BUF_BYTES - PAGE_BYTES, 7).error)
+	if (dev_write(B, buf + BUF_BYTES - PAGE_BYTES, 7).error)
 		return -EIO;
-	if (agent_read(agents[0], self->buf + BUF_BYTES).signal != SIGSEGV)
+	if (dev_read(A, buf + BUF_BYTES).signal != SIGSEGV)
 		return -EPROTO;
 	/* A fault may leave memory where it is, when the device is full. */
-	rc = cmd_prefetch(self->space, self->buf, BLOCK_BYTES, ids[0], NULL);
-	if (!rc && pages_check(self->buf, BLOCK_BYTES, 1) != -1)
+	rc = prefetch(A, buf, BLOCK_BYTES);
+	if (!rc && pages_check(buf, BLOCK_BYTES, 1) != -1)
 		return -EIO;
-	if (!rc)
-		rc = cmd_prefetch(self->space, self->buf, BLOCK_BYTES, ids[1],
-				  NULL);
-	if (!rc)
-		rc = cmd_prefetch(self->space, self->buf, PAGE_BYTES,
-				  HMMRT_LOCATION_HOST, NULL);
-	if (!rc)
-		rc = cmd_advise(self->space, self->buf + BLOCK_BYTES,
-				BLOCK_BYTES, HMMRT_ADVICE_SET_READ_MOSTLY, 0,
-				0);
-	if (!rc)
-		rc = cmd_prefetch(self->space, self->buf + BLOCK_BYTES,
-				  BLOCK_BYTES, HMMRT_LOCATION_HOST, NULL);
-	if (!rc)
-		rc = cmd_prefetch(self->space, self->buf + BLOCK_BYTES,
-				  BLOCK_BYTES, ids[1], NULL);
-	return rc;
+	return rc ?:
+	       prefetch(B, buf, BLOCK_BYTES) ?:
+	       prefetch(HOST, buf, PAGE_BYTES) ?:
+	       advise(buf + BLOCK_BYTES, BLOCK_BYTES, SET_READ_MOSTLY) ?:
+	       prefetch(HOST, buf + BLOCK_BYTES, BLOCK_BYTES) ?:
+	       prefetch(B, buf + BLOCK_BYTES, BLOCK_BYTES);
 }
 
 static void check_device(struct __test_metadata *_metadata,
-			 const FIXTURE_DATA(events) * self, unsigned int device)
+			 const FIXTURE_DATA(events) *self,
+			 unsigned int device)
 {
-	struct hmmrt_stats stats = session_stats(&self->session, device);
+	struct hmmrt_stats stats = stats_of(device);
 
-	wanted = self->session.devices[device].id;
+	wanted = id_of(device);
 #define COUNT(_type, _which) \
 	events_count(&self->events, HMMRT_EVENT_##_type, _which)
 #define PAGES(_type, _which) \
@@ -176,12 +123,12 @@ TEST_F(events, numbers_are_those_of_stats)
 {
 	struct hmmrt_stats stats;
 
-	ASSERT_EQ(0, known_program(self));
+	ASSERT_EQ(0, known_program());
 	ASSERT_EQ(0, events_dropped(&self->events));
 	/* NUMA balancing may invalidate memory at any time; not here. */
 	check_device(_metadata, self, 0);
 	check_device(_metadata, self, 1);
-	stats = session_stats(&self->session, 0);
+	stats = stats_of(A);
 	EXPECT_LT(0, stats.out_evictions);
 	EXPECT_LT(0, stats.out_evicted_pages);
 	EXPECT_EQ(1, stats.out_failed_faults);
@@ -189,43 +136,37 @@ TEST_F(events, numbers_are_those_of_stats)
 	EXPECT_LT(0, stats.out_migrated_to_host);
 	EXPECT_EQ(PAGES(MIGRATION, for_cpu), PAGES(CPU_FAULT, NULL));
 	EXPECT_LE(stats.out_cpu_faults, PAGES(CPU_FAULT, NULL));
-	stats = session_stats(&self->session, 1);
+	stats = stats_of(B);
 	EXPECT_LT(0, stats.out_copied_pages);
 	EXPECT_EQ(5, COUNT(PREFETCH, NULL));
 	EXPECT_EQ(1, COUNT(ADVISE, NULL));
 }
 
-static bool between_devices(const struct hmmrt_event *event)
-{
-	return event->from < HMMRT_MAX_DEVICES && event->to < HMMRT_MAX_DEVICES;
-}
+MATCHES(between_devices, event->from < HMMRT_MAX_DEVICES &&
+	event->to < HMMRT_MAX_DEVICES)
 
 TEST_F(events, locations_are_those_of_the_pages)
 {
-	uint32_t ids[] = { self->session.devices[0].id,
-			   self->session.devices[1].id };
 	const struct hmmrt_event *event;
 
-	ASSERT_EQ(0, cmd_prefetch(self->space, self->buf, 5 * PAGE_BYTES,
-				  ids[0], NULL));
-	ASSERT_EQ(0, cmd_prefetch(self->space, self->buf, 8 * PAGE_BYTES,
-				  ids[1], NULL));
+	ASSERT_EQ(0, prefetch(A, buf, 5 * PAGE_BYTES));
+	ASSERT_EQ(0, prefetch(B, buf, 8 * PAGE_BYTES));
 	event = events_find(&self->events, HMMRT_EVENT_MIGRATION,
 			    between_devices);
 	ASSERT_NE(NULL, event);
-	EXPECT_EQ(ids[0], event->from);
-	EXPECT_EQ(ids[1], event->to);
+	EXPECT_EQ(id_of(A), event->from);
+	EXPECT_EQ(id_of(B), event->to);
 	EXPECT_EQ(5, event->pages);
-	EXPECT_EQ((uintptr_t)self->buf, event->addr);
+	EXPECT_EQ((uintptr_t)buf, event->addr);
 	EXPECT_EQ(HMMRT_CAUSE_PREFETCH, event->cause);
-	wanted = ids[1];
+	wanted = id_of(B);
 	EXPECT_EQ(8, PAGES(MIGRATION, to_device));
-	wanted = ids[0];
+	wanted = id_of(A);
 	EXPECT_EQ(5, PAGES(MIGRATION, to_device));
 	event = events_find(&self->events, HMMRT_EVENT_PREFETCH, NULL);
 	ASSERT_NE(NULL, event);
 	EXPECT_EQ(5, event->pages);
-	EXPECT_EQ(ids[0], event->to);
+	EXPECT_EQ(id_of(A), event->to);
 	EXPECT_EQ(HMMRT_LOCATION_NONE, event->device);
 }
 
@@ -236,7 +177,7 @@ TEST_F(events, phases_add_up_to_the_duration)
 	uint64_t i, with = 0;
 	unsigned int phase;
 
-	ASSERT_EQ(0, known_program(self));
+	ASSERT_EQ(0, known_program());
 	for (i = 0; i < events_unread(&self->events); i++) {
 		const struct hmmrt_event *event = events_at(&self->events, i);
 		uint64_t sum = 0;
@@ -253,16 +194,13 @@ TEST_F(events, phases_add_up_to_the_duration)
 	EXPECT_LT(0, with);
 }
 
-static bool by_device_fault(const struct hmmrt_event *event)
-{
-	return event->cause == HMMRT_CAUSE_DEVICE_FAULT;
-}
+MATCHES(by_device_fault, event->cause == HMMRT_CAUSE_DEVICE_FAULT)
 
 TEST_F(events, migration_is_part_of_the_batch_of_its_fault)
 {
 	const struct hmmrt_event *move, *batch, *fault;
 
-	ASSERT_DONE(agent_read(session_agent(&self->session), self->buf));
+	ASSERT_DONE(dev_read(A, buf));
 	move = events_find(&self->events, HMMRT_EVENT_MIGRATION,
 			   by_device_fault);
 	ASSERT_NE(NULL, move);
@@ -274,7 +212,7 @@ TEST_F(events, migration_is_part_of_the_batch_of_its_fault)
 	fault = events_serial(&self->events, batch->parent);
 	ASSERT_NE(NULL, fault);
 	ASSERT_EQ(HMMRT_EVENT_DEVICE_FAULT, fault->type);
-	EXPECT_EQ((uintptr_t)self->buf, fault->addr);
+	EXPECT_EQ((uintptr_t)buf, fault->addr);
 	EXPECT_EQ(HMMRT_ACCESS_READ, fault->access);
 	EXPECT_EQ(HMMRT_EVENT_RULE_DEFAULT, fault->reason);
 	EXPECT_NE(0, fault->ip);
@@ -291,18 +229,15 @@ TEST_F(events, migration_is_part_of_the_batch_of_its_fault)
 TEST_F(events, eviction_is_part_of_the_fault_that_needs_memory)
 {
 	const struct hmmrt_event *event;
-	uint32_t id = self->session.devices[0].id;
 
-	ASSERT_EQ(0,
-		  cmd_prefetch(self->space, self->buf, DEVICE_BYTES, id, NULL));
+	ASSERT_EQ(0, prefetch(A, buf, DEVICE_BYTES));
 	events_read_all(&self->events);
-	ASSERT_DONE(agent_read(session_agent(&self->session),
-			       self->buf + DEVICE_BYTES));
+	ASSERT_DONE(dev_read(A, buf + DEVICE_BYTES));
 	event = events_find(&self->events, HMMRT_EVENT_EVICTION, NULL);
 	ASSERT_NE(NULL, event);
 	EXPECT_EQ(BLOCK_PAGES, event->pages);
 	EXPECT_LT(0, event->duration);
-	wanted = id;
+	wanted = id_of(A);
 	EXPECT_EQ(BLOCK_PAGES, PAGES(MIGRATION, evicted));
 	event = events_serial(&self->events, event->parent);
 	ASSERT_NE(NULL, event);
@@ -312,10 +247,7 @@ TEST_F(events, eviction_is_part_of_the_fault_that_needs_memory)
 
 static uint32_t change;
 
-static bool is_changing(const struct hmmrt_event *event)
-{
-	return event->reason == change;
-}
+MATCHES(is_changing, event->reason == change)
 
 static uint64_t invalidations(FIXTURE_DATA(events) *self, uint32_t reason)
 {
@@ -326,8 +258,7 @@ static uint64_t invalidations(FIXTURE_DATA(events) *self, uint32_t reason)
 /* Gives the device an entry, and consumes all events. */
 static bool begin_change(FIXTURE_DATA(events) *self)
 {
-	struct outcome outcome = agent_read(session_agent(&self->session),
-					    self->buf);
+	struct outcome outcome = dev_read(A, buf);
 
 	events_read_all(&self->events);
 	return !outcome.error && !outcome.signal;
@@ -335,11 +266,10 @@ static bool begin_change(FIXTURE_DATA(events) *self)
 
 TEST_F(events, invalidation_has_the_change_as_its_reason)
 {
-	int status;
 	pid_t pid;
 
 	ASSERT_TRUE(begin_change(self));
-	ASSERT_EQ(0, mprotect(self->buf, PAGE_BYTES, PROT_READ));
+	ASSERT_EQ(0, mprotect(buf, PAGE_BYTES, PROT_READ));
 	EXPECT_LT(0, invalidations(self, HMMRT_EVENT_CHANGE_PROTECTION_VMA));
 	EXPECT_EQ(0, invalidations(self, HMMRT_EVENT_CHANGE_UNMAP));
 
@@ -347,16 +277,16 @@ TEST_F(events, invalidation_has_the_change_as_its_reason)
 	pid = fork();
 	if (!pid)
 		_exit(0);
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_LE(0, process_wait(pid));
 	EXPECT_LT(0, invalidations(self, HMMRT_EVENT_CHANGE_PROTECTION_PAGE));
 
 	ASSERT_TRUE(begin_change(self));
-	ASSERT_EQ(0, madvise(self->buf, PAGE_BYTES, MADV_DONTNEED));
+	ASSERT_EQ(0, madvise(buf, PAGE_BYTES, MADV_DONTNEED));
 	EXPECT_LT(0, invalidations(self, HMMRT_EVENT_CHANGE_CLEAR));
 	EXPECT_EQ(0, invalidations(self, HMMRT_EVENT_CHANGE_UNMAP));
 
 	ASSERT_TRUE(begin_change(self));
-	ASSERT_EQ(0, munmap(self->buf, PAGE_BYTES));
+	ASSERT_EQ(0, munmap(buf, PAGE_BYTES));
 	EXPECT_LT(0, invalidations(self, HMMRT_EVENT_CHANGE_UNMAP));
 }
 
@@ -365,8 +295,8 @@ TEST_F(events, space_is_that_of_fdinfo)
 	static char text[FDINFO_BYTES];
 	uint64_t i;
 
-	ASSERT_DONE(agent_read(session_agent(&self->session), self->buf));
-	ASSERT_EQ(0, fdinfo_read("/proc", getpid(), self->space, text));
+	ASSERT_DONE(dev_read(A, buf));
+	ASSERT_EQ(0, fdinfo_read("/proc", getpid(), space, text));
 	ASSERT_LT(0, events_unread(&self->events));
 	for (i = 0; i < events_unread(&self->events); i++)
 		ASSERT_EQ(fdinfo_value(text, "hmmrt-space"),
@@ -379,17 +309,16 @@ TEST_F(events, events_that_find_a_full_ring_are_counted)
 {
 	struct events small;
 
-	ASSERT_EQ(0, events_open(&small, self->space, HMMRT_EVENTS_OF_SPACE,
+	ASSERT_EQ(0, events_open(&small, space, HMMRT_EVENTS_OF_SPACE,
 				 HMMRT_EVENTS_MIN));
-	ASSERT_EQ(0, known_program(self));
+	ASSERT_EQ(0, known_program());
 	ASSERT_EQ(0, events_dropped(&self->events));
 	ASSERT_EQ(HMMRT_EVENTS_MIN, events_unread(&small));
 	EXPECT_EQ(events_unread(&self->events),
 		  HMMRT_EVENTS_MIN + events_dropped(&small));
 	events_read_all(&small);
 	ASSERT_EQ(0, events_unread(&small));
-	ASSERT_EQ(0, cmd_advise(self->space, self->buf, BLOCK_BYTES,
-				HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0));
+	ASSERT_EQ(0, advise(buf, BLOCK_BYTES, UNSET_READ_MOSTLY));
 	ASSERT_LT(0, events_unread(&small));
 	EXPECT_NE(NULL, events_find(&small, HMMRT_EVENT_ADVISE, NULL));
 	events_close(&small);
@@ -401,19 +330,17 @@ TEST_F(events, reader_that_writes_nonsense_harms_only_itself)
 	struct events other;
 	unsigned int i;
 
-	ASSERT_EQ(0, events_open(&other, self->space, HMMRT_EVENTS_OF_SPACE,
-				 RING));
+	ASSERT_EQ(0, events_open(&other, space, HMMRT_EVENTS_OF_SPACE, RING));
 	for (i = 0; i < ARRAY_SIZE(tails); i++) {
 		other.ring->head = tails[i] / 3;
 		other.ring->tail = tails[i];
 		other.ring->events = (uint32_t)tails[i];
 		other.ring->event_bytes = 0;
 		other.ring->data_bytes = UINT32_MAX;
-		ASSERT_EQ(0, cmd_advise(self->space, self->buf, BLOCK_BYTES,
-					HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0));
+		ASSERT_EQ(0, advise(buf, BLOCK_BYTES, UNSET_READ_MOSTLY));
 	}
 	memset(other.ring, 0xff, other.bytes);
-	ASSERT_EQ(0, known_program(self));
+	ASSERT_EQ(0, known_program());
 	ASSERT_EQ(0, events_dropped(&self->events));
 	check_device(_metadata, self, 0);
 	events_close(&other);
@@ -428,10 +355,10 @@ TEST_F(events, ring_has_only_the_types_asked_for)
 	int fd;
 
 	arg.types = HMMRT_EVENT_BIT(HMMRT_EVENT_DEVICE_FAULT);
-	fd = events_ioctl(self->space, &arg);
+	fd = events_ioctl(space, &arg);
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, events_map(&faults, fd, arg.out_map_bytes));
-	ASSERT_EQ(0, known_program(self));
+	ASSERT_EQ(0, known_program());
 	EXPECT_EQ(COUNT(DEVICE_FAULT, NULL), events_unread(&faults));
 	EXPECT_EQ(0, events_dropped(&faults));
 	for (i = 0; i < events_unread(&faults); i++)
@@ -456,23 +383,23 @@ TEST_F(events, poll_waits_for_as_many_events_as_told)
 
 	arg.types = HMMRT_EVENT_BIT(HMMRT_EVENT_ADVISE);
 	arg.wake_events = 3;
-	fd = events_ioctl(self->space, &arg);
+	fd = events_ioctl(space, &arg);
 	ASSERT_LE(0, fd);
 	for (i = 0; i < 3; i++) {
 		ASSERT_EQ(0, polled(fd, 0));
-		ASSERT_EQ(0, cmd_advise(self->space, self->buf, BLOCK_BYTES,
-					HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0));
+		ASSERT_EQ(0, advise(buf, BLOCK_BYTES, UNSET_READ_MOSTLY));
 	}
 	EXPECT_EQ(POLLIN, polled(fd, LIMIT_S * 1000));
 	close(fd);
 }
 
 /* Opens a ring of the space @fd, maps it, and waits to be killed. */
-static void reader(int fd)
+static void reader(void)
 {
 	struct events events;
 
-	if (events_open(&events, fd, HMMRT_EVENTS_OF_SPACE, HMMRT_EVENTS_MAX))
+	if (events_open(&events, space, HMMRT_EVENTS_OF_SPACE,
+			HMMRT_EVENTS_MAX))
 		_exit(1);
 	raise(SIGSTOP);
 	_exit(2);
@@ -481,19 +408,16 @@ static void reader(int fd)
 TEST_F(events, killed_reader_is_forgotten)
 {
 	int status;
-	pid_t pid = fork();
+	pid_t pid = FORK();
 
-	ASSERT_LE(0, pid);
 	if (!pid)
-		reader(self->space);
-	ASSERT_EQ(pid, waitpid(pid, &status, WUNTRACED));
-	ASSERT_TRUE(WIFSTOPPED(status));
-	ASSERT_DONE(agent_read(session_agent(&self->session), self->buf));
+		reader();
+	ASSERT_TRUE(process_wait_stopped(pid));
+	ASSERT_DONE(dev_read(A, buf));
 	ASSERT_EQ(0, kill(pid, SIGKILL));
-	ASSERT_DONE(agent_read(session_agent(&self->session),
-			       self->buf + BLOCK_BYTES));
+	ASSERT_DONE(dev_read(A, buf + BLOCK_BYTES));
 	ASSERT_TRUE(process_wait_end(pid, LIMIT_S, &status));
-	ASSERT_EQ(0, known_program(self));
+	ASSERT_EQ(0, known_program());
 	check_device(_metadata, self, 0);
 }
 
@@ -505,64 +429,47 @@ TEST_F(events, wrong_input_gets_its_error)
 		events_request(HMMRT_EVENTS_OF_SPACE, HMMRT_EVENTS_MIN);
 	struct hmmrt_events_open arg;
 	int manager = open_manager();
-	void *ring;
 	int fd;
 
 #define REFUSED(_errno, _file, ...)                              \
-	do {                                                     \
-		arg = good;                                      \
-		__VA_ARGS__;                                     \
-		EXPECT_EQ(-(_errno), events_ioctl(_file, &arg)); \
-	} while (0)
+	EXPECT_CHANGED(-(_errno), events_ioctl(_file, &arg), arg, good,	\
+		       __VA_ARGS__)
 	REFUSED(EINVAL, manager, );
-	REFUSED(EINVAL, self->space, arg.size = sizeof(arg) - 8);
-	REFUSED(EOPNOTSUPP, self->space, arg.flags = 1);
-	REFUSED(EOPNOTSUPP, self->space, arg.__reserved = 1);
-	REFUSED(EINVAL, self->space, arg.scope = HMMRT_EVENTS_OF_MACHINE + 1);
-	REFUSED(EINVAL, self->space, arg.types = 0);
-	REFUSED(EOPNOTSUPP, self->space, arg.types |= 1);
-	REFUSED(EOPNOTSUPP, self->space,
+	REFUSED(EINVAL, space, arg.size = sizeof(arg) - 8);
+	REFUSED(EOPNOTSUPP, space, arg.flags = 1);
+	REFUSED(EOPNOTSUPP, space, arg.__reserved = 1);
+	REFUSED(EINVAL, space, arg.scope = HMMRT_EVENTS_OF_MACHINE + 1);
+	REFUSED(EINVAL, space, arg.types = 0);
+	REFUSED(EOPNOTSUPP, space, arg.types |= 1);
+	REFUSED(EOPNOTSUPP, space,
 		arg.types |= HMMRT_EVENT_BIT(HMMRT_EVENT_TYPES));
-	REFUSED(EINVAL, self->space, arg.events = 0);
-	REFUSED(EINVAL, self->space, arg.events = HMMRT_EVENTS_MIN + 1);
-	REFUSED(EINVAL, self->space, arg.events = HMMRT_EVENTS_MIN / 2);
-	REFUSED(EINVAL, self->space, arg.events = HMMRT_EVENTS_MAX * 2);
-	REFUSED(EINVAL, self->space, arg.wake_events = 0);
-	REFUSED(EINVAL, self->space, arg.wake_events = HMMRT_EVENTS_MIN + 1);
-	EXPECT_EQ(-EFAULT, events_ioctl(self->space, NULL));
+	REFUSED(EINVAL, space, arg.events = 0);
+	REFUSED(EINVAL, space, arg.events = HMMRT_EVENTS_MIN + 1);
+	REFUSED(EINVAL, space, arg.events = HMMRT_EVENTS_MIN / 2);
+	REFUSED(EINVAL, space, arg.events = HMMRT_EVENTS_MAX * 2);
+	REFUSED(EINVAL, space, arg.wake_events = 0);
+	REFUSED(EINVAL, space, arg.wake_events = HMMRT_EVENTS_MIN + 1);
+	EXPECT_EQ(-EFAULT, events_ioctl(space, NULL));
 	arg = good;
-	fd = events_ioctl(self->space, &arg);
+	fd = events_ioctl(space, &arg);
 	ASSERT_LE(0, fd);
 	/* The ring must be mapped shared, in full, and without PROT_EXEC. */
-	ring = mmap(NULL, arg.out_map_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-	EXPECT_EQ(MAP_FAILED, ring);
+#define NOT_MAPPED(_bytes, _prot, _flags) \
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, _bytes, _prot, _flags, fd, 0))
+	NOT_MAPPED(arg.out_map_bytes, PROT_READ, MAP_PRIVATE);
 	EXPECT_EQ(EINVAL, errno);
-	ring = mmap(NULL, arg.out_map_bytes - PAGE_BYTES, PROT_READ, MAP_SHARED,
-		    fd, 0);
-	EXPECT_EQ(MAP_FAILED, ring);
+	NOT_MAPPED(arg.out_map_bytes - PAGE_BYTES, PROT_READ, MAP_SHARED);
 	EXPECT_EQ(EINVAL, errno);
-	ring = mmap(NULL, arg.out_map_bytes, PROT_READ | PROT_EXEC, MAP_SHARED,
-		    fd, 0);
-	EXPECT_EQ(MAP_FAILED, ring);
+	NOT_MAPPED(arg.out_map_bytes, PROT_READ | PROT_EXEC, MAP_SHARED);
 	/* Newer kernels refuse it for all files of this kind. */
 	EXPECT_TRUE(errno == EACCES || errno == EPERM);
 	close(fd);
 	close(manager);
 }
 
-/* Runs @body in a child. Returns its exit status, or -1. */
-static int in_child(int (*body)(int fd), int fd)
+static bool become_other_user(void)
 {
-	pid_t child = fork();
-	int status = -1;
-
-	if (!child) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		_exit(body(fd));
-	}
-	if (!process_wait_end(child, LIMIT_S, &status) || !WIFEXITED(status))
-		return -1;
-	return WEXITSTATUS(status);
+	return !setgid(OTHER_UID) && !setuid(OTHER_UID);
 }
 
 static int user_without_permission(int fd)
@@ -570,7 +477,7 @@ static int user_without_permission(int fd)
 	struct hmmrt_events_open arg =
 		events_request(HMMRT_EVENTS_OF_MACHINE, HMMRT_EVENTS_MIN);
 
-	if (setgid(OTHER_UID) || setuid(OTHER_UID))
+	if (!become_other_user())
 		return 1;
 	return events_ioctl(fd, &arg) == -EPERM ? 0 : 2;
 }
@@ -581,7 +488,7 @@ static int user_with_many_rings(int fd)
 	unsigned int n = 0;
 	int rc;
 
-	if (setgid(OTHER_UID) || setuid(OTHER_UID))
+	if (!become_other_user())
 		return 1;
 	for (rc = 0; rc >= 0; n++) {
 		struct hmmrt_events_open arg =
@@ -596,11 +503,11 @@ TEST_F(events, machine_needs_permission)
 {
 	struct events machine;
 
-	ASSERT_EQ(0, in_child(user_without_permission, self->space));
-	ASSERT_EQ(0, in_child(user_with_many_rings, self->space));
-	ASSERT_EQ(0, events_open(&machine, self->space, HMMRT_EVENTS_OF_MACHINE,
-				 RING));
-	ASSERT_DONE(agent_read(session_agent(&self->session), self->buf));
+	ASSERT_EQ(0, process_run(user_without_permission, space, LIMIT_S));
+	ASSERT_EQ(0, process_run(user_with_many_rings, space, LIMIT_S));
+	ASSERT_EQ(0,
+		  events_open(&machine, space, HMMRT_EVENTS_OF_MACHINE, RING));
+	ASSERT_DONE(dev_read(A, buf));
 	EXPECT_EQ(events_count(&self->events, HMMRT_EVENT_DEVICE_FAULT, NULL),
 		  events_count(&machine, HMMRT_EVENT_DEVICE_FAULT, NULL));
 	events_close(&machine);
@@ -627,7 +534,7 @@ static int flood(int fd)
 
 static int flood_as_another_user(int fd)
 {
-	return setgid(OTHER_UID) || setuid(OTHER_UID) ? 3 : flood(fd);
+	return become_other_user() ? flood(fd) : 3;
 }
 
 /*
@@ -641,21 +548,19 @@ TEST_F(events, flood_of_one_space_loses_no_event_of_others)
 	unsigned int i, j, k;
 	int manager;
 
-	ASSERT_EQ(0, events_open(&machine, self->space, HMMRT_EVENTS_OF_MACHINE,
+	ASSERT_EQ(0, events_open(&machine, space, HMMRT_EVENTS_OF_MACHINE,
 				 SHARED));
 	for (i = 0; i < 2; i++) {
 		for (j = 0; j < 2; j++) {
 			manager = open_manager();
-			ASSERT_EQ(0, in_child(floods[i], manager));
+			ASSERT_EQ(0, process_run(floods[i], manager, LIMIT_S));
 			close(manager);
 		}
 		EXPECT_LT(SHARED / 2,
 			  events_count(&machine, HMMRT_EVENT_MARK, NULL));
 		for (k = 0; k < 16; k++)
-			ASSERT_EQ(0, cmd_advise(self->space, self->buf,
-						BLOCK_BYTES,
-						HMMRT_ADVICE_UNSET_READ_MOSTLY,
-						0, 0));
+			ASSERT_EQ(0,
+				  advise(buf, BLOCK_BYTES, UNSET_READ_MOSTLY));
 		EXPECT_EQ(16, events_count(&machine, HMMRT_EVENT_ADVISE, NULL));
 		EXPECT_EQ(0, machine.ring->dropped[HMMRT_EVENT_ADVISE]);
 		EXPECT_LT(0, machine.ring->dropped[HMMRT_EVENT_MARK]);
@@ -666,15 +571,18 @@ TEST_F(events, flood_of_one_space_loses_no_event_of_others)
 
 static char *page_of_child;
 
+static int advise_page_of_child(int fd)
+{
+	return cmd_advise(fd, page_of_child, PAGE_BYTES, UNSET_READ_MOSTLY, 0,
+			  0);
+}
+
 /* Makes a space with the file, and an event in it. */
 static int make_event(int fd)
 {
 	if (cmd_space_create(fd))
 		return 3;
-	return cmd_advise(fd, page_of_child, PAGE_BYTES,
-			  HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0) ?
-		       4 :
-		       0;
+	return advise_page_of_child(fd) ? 4 : 0;
 }
 
 static int make_event_hidden(int fd)
@@ -689,10 +597,7 @@ static int make_event_and_hide(int fd)
 
 	if (rc || prctl(PR_SET_DUMPABLE, 0))
 		return rc ? rc : 5;
-	return cmd_advise(fd, page_of_child, PAGE_BYTES,
-			  HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0) ?
-		       6 :
-		       0;
+	return advise_page_of_child(fd) ? 6 : 0;
 }
 
 /* Counts the events of a child that runs @body, as a user without privileges. */
@@ -702,12 +607,12 @@ static uint64_t seen_of_child(int (*body)(int fd), int fd)
 	uint64_t seen;
 	int file = open_manager();
 
-	if (setgid(OTHER_UID) || setuid(OTHER_UID) || prctl(PR_SET_DUMPABLE, 1))
+	if (!become_other_user() || prctl(PR_SET_DUMPABLE, 1))
 		return 100;
 	if (events_open(&children, fd, HMMRT_EVENTS_OF_CHILDREN,
 			HMMRT_EVENTS_MIN))
 		return 101;
-	if (in_child(body, file))
+	if (process_run(body, file, LIMIT_S))
 		return 102;
 	seen = events_count(&children, HMMRT_EVENT_ADVISE, NULL);
 	events_close(&children);
@@ -733,7 +638,7 @@ static int user_sees_no_sister(int fd)
 {
 	struct events children;
 
-	if (setgid(OTHER_UID) || setuid(OTHER_UID) ||
+	if (!become_other_user() ||
 	    events_open(&children, fd, HMMRT_EVENTS_OF_CHILDREN,
 			HMMRT_EVENTS_MIN))
 		return 1;
@@ -746,16 +651,16 @@ TEST_F(events, ring_of_children_has_those_that_may_be_observed)
 	int manager = open_manager(), sister = open_manager(), status;
 	pid_t pid;
 
-	page_of_child = self->buf;
-	ASSERT_EQ(0, in_child(user_sees_own_child, manager));
-	ASSERT_EQ(0, in_child(user_sees_no_hidden_child, manager));
-	ASSERT_EQ(0, in_child(user_sees_no_child_that_hides_later, manager));
+	page_of_child = buf;
+	ASSERT_EQ(0, process_run(user_sees_own_child, manager, LIMIT_S));
+	ASSERT_EQ(0, process_run(user_sees_no_hidden_child, manager, LIMIT_S));
+	ASSERT_EQ(0, process_run(user_sees_no_child_that_hides_later, manager,
+				 LIMIT_S));
 	pid = fork();
 	if (!pid)
 		_exit(user_sees_no_sister(manager));
-	ASSERT_EQ(pid, waitpid(pid, &status, WUNTRACED));
-	ASSERT_TRUE(WIFSTOPPED(status));
-	ASSERT_EQ(0, in_child(make_event, sister));
+	ASSERT_TRUE(process_wait_stopped(pid));
+	ASSERT_EQ(0, process_run(make_event, sister, LIMIT_S));
 	ASSERT_EQ(0, kill(pid, SIGCONT));
 	ASSERT_TRUE(process_wait_end(pid, LIMIT_S, &status));
 	EXPECT_EQ(0, status);
@@ -766,32 +671,31 @@ TEST_F(events, ring_of_children_has_those_that_may_be_observed)
 /* The lowest addresses that a process may map; programs leave them free. */
 #define LOW_PAGE	((void *)(1UL << 20))
 
-static void *map_and_unmap(void *end)
+static void map_and_unmap(void *failed)
 {
-	while (!__atomic_load_n((bool *)end, __ATOMIC_RELAXED)) {
-		char *page = mmap(LOW_PAGE, PAGE_BYTES, PROT_READ | PROT_WRITE,
-				  MAP_PRIVATE | MAP_ANONYMOUS |
-					  MAP_FIXED_NOREPLACE, -1, 0);
+	char *page = mmap(LOW_PAGE, PAGE_BYTES, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
+			  0);
 
-		if (page == MAP_FAILED)
-			return page;
-		*page = 1;
-		munmap(page, PAGE_BYTES);
+	if (page == MAP_FAILED) {
+		*(bool *)failed = true;
+		usleep(1000);
+		return;
 	}
-	return NULL;
+	*page = 1;
+	munmap(page, PAGE_BYTES);
 }
 
 /* A space has a notifier for low addresses as soon as it exists. */
 static int spaces_beside_unmaps(int fd)
 {
-	bool end = false;
-	pthread_t thread;
+	bool failed = false;
+	struct loop unmaps;
 	unsigned int i;
-	void *failed;
 	int rc = 0;
 
 	close(fd);
-	if (pthread_create(&thread, NULL, map_and_unmap, &end))
+	if (loop_start(&unmaps, map_and_unmap, &failed))
 		return 1;
 	for (i = 0; !rc && i < amount(300, 60); i++) {
 		int file = open_manager();
@@ -799,8 +703,7 @@ static int spaces_beside_unmaps(int fd)
 		rc = file < 0 ? file : cmd_space_create(file);
 		close(file);
 	}
-	__atomic_store_n(&end, true, __ATOMIC_RELAXED);
-	pthread_join(thread, &failed);
+	loop_stop(&unmaps);
 	return rc ? 2 : failed ? 3 : 0;
 }
 
@@ -811,7 +714,7 @@ TEST_F(events, spaces_begin_and_end_beside_invalidations)
 
 	ASSERT_EQ(0, events_open(&children, manager, HMMRT_EVENTS_OF_CHILDREN,
 				 RING));
-	ASSERT_EQ(0, in_child(spaces_beside_unmaps, manager));
+	ASSERT_EQ(0, process_run(spaces_beside_unmaps, manager, LIMIT_S));
 	EXPECT_LT(0, events_count(&children, HMMRT_EVENT_INVALIDATE, NULL));
 	events_close(&children);
 	close(manager);
@@ -830,13 +733,12 @@ TEST_F(events, ring_hangs_up_when_the_space_is_gone)
 {
 	int file = open_manager(), status;
 	struct events events;
-	pid_t pid = fork();
+	pid_t pid = FORK();
 
 	ASSERT_LE(0, file);
 	if (!pid)
 		_exit(space_and_wait(file));
-	ASSERT_EQ(pid, waitpid(pid, &status, WUNTRACED));
-	ASSERT_TRUE(WIFSTOPPED(status));
+	ASSERT_TRUE(process_wait_stopped(pid));
 	/* Inherited, so it is the same file. */
 	ASSERT_EQ(0, events_open(&events, file, HMMRT_EVENTS_OF_SPACE,
 				 HMMRT_EVENTS_MIN));

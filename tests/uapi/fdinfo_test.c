@@ -4,8 +4,6 @@
  * all files of a space, nothing for other files, and reads while the process or
  * a binding ends. Also tests a device's counts in debugfs.
  */
-#include <fcntl.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -13,9 +11,8 @@
 
 #include "lib/amount.h"
 #include "lib/fdinfo.h"
-#include "lib/harness.h"
-#include "lib/process.h"
-#include "lib/session.h"
+#include "lib/fixture.h"
+#include "lib/loop.h"
 
 #define LIMIT_S		30
 #define OTHER_UID	65534
@@ -103,20 +100,9 @@ static unsigned int device_lines(const char *text, uint32_t id)
 	return fdinfo_lines(text, start);
 }
 
-FIXTURE(space) {
-	struct session session;
-	int fd;
-};
-
-FIXTURE_SETUP(space)
+DEVICES_FIXTURE_SETUP(space, .devices = 2)
 {
-	ASSERT_EQ(0, session_start(&self->session, 2, 1));
-	self->fd = self->session.space;
-}
-
-FIXTURE_TEARDOWN(space)
-{
-	EXPECT_EQ(0, session_end(&self->session));
+	buf = ANON(3 * BLOCK_BYTES);
 }
 
 static char text[FDINFO_BYTES];
@@ -127,27 +113,18 @@ static int read_own(int fd)
 }
 
 /* Makes every counter grow: faults, moves in both directions, duplicates. */
-static int known_program(FIXTURE_DATA(space) *self, char *buf)
+static int known_program(void)
 {
-	struct agent *agents[] = { &self->session.devices[0].agent,
-				   &self->session.devices[1].agent };
-	struct session_device *devices = self->session.devices;
 	int rc;
 
 	pages_fill(buf, 3 * BLOCK_BYTES, 1);
-	if (agent_read(agents[0], buf).value != 1 ||
-	    agent_write(agents[1], buf + BLOCK_BYTES, 7).error)
+	if (dev_read(A, buf).value != 1 ||
+	    dev_write(B, buf + BLOCK_BYTES, 7).error)
 		return -EIO;
-	rc = cmd_prefetch(self->fd, buf, BLOCK_BYTES, devices[0].id, NULL);
-	if (!rc)
-		rc = cmd_prefetch(self->fd, buf, PAGE_BYTES,
-				  HMMRT_LOCATION_HOST, NULL);
-	if (!rc)
-		rc = cmd_advise(self->fd, buf + 2 * BLOCK_BYTES, BLOCK_BYTES,
-				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0);
-	if (!rc)
-		rc = cmd_prefetch(self->fd, buf + 2 * BLOCK_BYTES, BLOCK_BYTES,
-				  devices[1].id, NULL);
+	rc = prefetch(A, buf, BLOCK_BYTES) ?:
+	     prefetch(HOST, buf, PAGE_BYTES) ?:
+	     advise(buf + 2 * BLOCK_BYTES, BLOCK_BYTES, SET_READ_MOSTLY) ?:
+	     prefetch(B, buf + 2 * BLOCK_BYTES, BLOCK_BYTES);
 	if (!rc && pages_check(buf, BLOCK_BYTES, 1) != -1)
 		rc = -EIO;
 	return rc;
@@ -157,8 +134,7 @@ static int known_program(FIXTURE_DATA(space) *self, char *buf)
  * Reads fdinfo, and the statistics of both devices, which are the same before
  * and after that. The kernel's NUMA balancing may invalidate memory at any time.
  */
-static int read_while_idle(FIXTURE_DATA(space) *self,
-			   struct hmmrt_stats stats[2])
+static int read_while_idle(struct hmmrt_stats stats[2])
 {
 	struct hmmrt_stats after[2];
 	unsigned int try, i;
@@ -166,12 +142,10 @@ static int read_while_idle(FIXTURE_DATA(space) *self,
 
 	for (try = 0; try < 10; try++) {
 		for (i = 0; i < 2 && !rc; i++)
-			rc = cmd_stats(self->fd, self->session.devices[i].id,
-				       &stats[i]);
-		rc = rc ?: read_own(self->fd);
+			rc = cmd_stats(space, id_of(i), &stats[i]);
+		rc = rc ?: read_own(space);
 		for (i = 0; i < 2 && !rc; i++)
-			rc = cmd_stats(self->fd, self->session.devices[i].id,
-				       &after[i]);
+			rc = cmd_stats(space, id_of(i), &after[i]);
 		if (rc || !memcmp(stats, after, sizeof(after)))
 			return rc;
 	}
@@ -190,16 +164,15 @@ struct moves {
 	uint64_t in[SIZES], out[SIZES], evicted[SIZES];
 };
 
-static int moves_read(int fd, uint32_t id, struct moves *moves)
+static int moves_read(uint32_t id, struct moves *moves)
 {
 	struct hmmrt_device_info info;
 	unsigned long pages;
 	unsigned int i = 0;
 	char path[128];
 	FILE *file;
-	int rc;
+	int rc = cmd_device_info(space, id, &info);
 
-	rc = cmd_device_info(fd, id, &info);
 	if (rc)
 		return rc;
 	snprintf(path, sizeof(path), "/sys/kernel/debug/hmmrt/%s/moves",
@@ -232,23 +205,17 @@ static uint64_t pages_of(const uint64_t *after, const uint64_t *before)
 
 TEST_F(space, debugfs_counts_pages_by_the_size_in_which_they_moved)
 {
-	char *buf = arena_anon(3 * BLOCK_BYTES);
 	struct moves before[2], after[2], few;
 	struct hmmrt_stats stats[2];
 	uint64_t out = 0;
 	unsigned int i;
-	uint32_t id;
 
-	ASSERT_NE(NULL, buf);
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, moves_read(id_of(i), &before[i]));
+	ASSERT_EQ(0, known_program());
+	ASSERT_EQ(0, read_while_idle(stats));
 	for (i = 0; i < 2; i++) {
-		id = self->session.devices[i].id;
-		ASSERT_EQ(0, moves_read(self->fd, id, &before[i]));
-	}
-	ASSERT_EQ(0, known_program(self, buf));
-	ASSERT_EQ(0, read_while_idle(self, stats));
-	for (i = 0; i < 2; i++) {
-		id = self->session.devices[i].id;
-		ASSERT_EQ(0, moves_read(self->fd, id, &after[i]));
+		ASSERT_EQ(0, moves_read(id_of(i), &after[i]));
 		EXPECT_EQ(stats[i].out_migrated_to_device,
 			  pages_of(after[i].in, before[i].in));
 		EXPECT_EQ(stats[i].out_evicted_pages,
@@ -262,12 +229,10 @@ TEST_F(space, debugfs_counts_pages_by_the_size_in_which_they_moved)
 	 * These pages move one by one, even if the others moved as a large
 	 * page.
 	 */
-	id = self->session.devices[0].id;
-	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, 5 * PAGE_BYTES,
-				  HMMRT_LOCATION_HOST, NULL));
-	ASSERT_EQ(0, moves_read(self->fd, id, &after[0]));
-	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, 5 * PAGE_BYTES, id, NULL));
-	ASSERT_EQ(0, moves_read(self->fd, id, &few));
+	ASSERT_EQ(0, prefetch(HOST, buf, 5 * PAGE_BYTES));
+	ASSERT_EQ(0, moves_read(id_of(A), &after[0]));
+	ASSERT_EQ(0, prefetch(A, buf, 5 * PAGE_BYTES));
+	ASSERT_EQ(0, moves_read(id_of(A), &few));
 	EXPECT_EQ(5, few.in[0] - after[0].in[0]);
 	EXPECT_EQ(5, pages_of(few.in, after[0].in));
 }
@@ -276,15 +241,12 @@ TEST_F(space, debugfs_counts_pages_by_the_size_in_which_they_moved)
 
 TEST_F(space, values_are_those_of_stats)
 {
-	struct session_device *devices = self->session.devices;
-	char *buf = arena_anon(3 * BLOCK_BYTES);
 	struct hmmrt_stats stats[2];
 	struct hmmrt_quota quota;
 	unsigned int device;
 
-	ASSERT_NE(NULL, buf);
-	ASSERT_EQ(0, known_program(self, buf));
-	ASSERT_EQ(0, read_while_idle(self, stats));
+	ASSERT_EQ(0, known_program());
+	ASSERT_EQ(0, read_while_idle(stats));
 	ASSERT_EQ(SPACE_LINES + 2 * DEVICE_LINES, fdinfo_lines(text, "hmmrt-"))
 	{
 		TH_LOG("%s", text);
@@ -292,7 +254,7 @@ TEST_F(space, values_are_those_of_stats)
 	ASSERT_STREQ("", different_key(text, &stats[0], "hmmrt-", space_members,
 				       ARRAY_SIZE(space_members)));
 	for (device = 0; device < 2; device++) {
-		uint32_t id = devices[device].id;
+		uint32_t id = id_of(device);
 		char start[32];
 
 		ASSERT_EQ(DEVICE_LINES, device_lines(text, id));
@@ -300,7 +262,7 @@ TEST_F(space, values_are_those_of_stats)
 		ASSERT_STREQ("", different_key(text, &stats[device], start,
 					       device_members,
 					       ARRAY_SIZE(device_members)));
-		ASSERT_EQ(0, cmd_get_quota(self->fd, id, &quota));
+		ASSERT_EQ(0, cmd_get_quota(space, id, &quota));
 		ASSERT_EQ(quota.out_used_bytes,
 			  device_value(text, id, "used-bytes"));
 	}
@@ -310,25 +272,22 @@ TEST_F(space, values_are_those_of_stats)
 	EXPECT_LT(0, stats[0].out_cpu_faults);
 	EXPECT_LT(0, stats[1].out_device_faults);
 	EXPECT_EQ(BLOCK_PAGES, stats[1].out_copied_pages);
-	EXPECT_LE(BLOCK_BYTES, device_value(text, devices[1].id, "used-bytes"));
+	EXPECT_LE(BLOCK_BYTES, device_value(text, id_of(B), "used-bytes"));
 }
 
 TEST_F(space, used_bytes_are_exact)
 {
-	uint32_t id = self->session.devices[0].id;
-	char *buf = arena_anon(BLOCK_BYTES);
+	uint32_t id = id_of(A);
 
-	ASSERT_NE(NULL, buf);
-	ASSERT_EQ(0, read_own(self->fd));
+	ASSERT_EQ(0, read_own(space));
 	ASSERT_EQ(0, device_value(text, id, "used-bytes"));
 	pages_fill(buf, BLOCK_BYTES, 1);
-	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, BLOCK_BYTES, id, NULL));
-	ASSERT_EQ(0, read_own(self->fd));
+	ASSERT_EQ(0, prefetch(A, buf, BLOCK_BYTES));
+	ASSERT_EQ(0, read_own(space));
 	ASSERT_EQ(BLOCK_BYTES, device_value(text, id, "used-bytes"));
 	ASSERT_EQ(BLOCK_PAGES, device_value(text, id, "migrated-to-device"));
-	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, 3 * PAGE_BYTES,
-				  HMMRT_LOCATION_HOST, NULL));
-	ASSERT_EQ(0, read_own(self->fd));
+	ASSERT_EQ(0, prefetch(HOST, buf, 3 * PAGE_BYTES));
+	ASSERT_EQ(0, read_own(space));
 	ASSERT_EQ(BLOCK_BYTES - 3 * PAGE_BYTES,
 		  device_value(text, id, "used-bytes"));
 	ASSERT_EQ(3, fdinfo_value(text, "hmmrt-migrated-to-host"));
@@ -338,10 +297,10 @@ TEST_F(space, used_bytes_are_exact)
 
 TEST_F(space, files_of_one_space_have_one_id)
 {
-	int copy = dup(self->fd), second = open_manager();
+	int copy = dup(space), second = open_manager();
 	uint64_t id;
 
-	ASSERT_EQ(0, read_own(self->fd));
+	ASSERT_EQ(0, read_own(space));
 	id = fdinfo_value(text, "hmmrt-space");
 	ASSERT_NE(FDINFO_NONE, id);
 	ASSERT_EQ((uint64_t)getpid(), fdinfo_value(text, "hmmrt-pid"));
@@ -365,33 +324,19 @@ TEST_F(space, files_that_are_no_space_have_no_lines)
 	ASSERT_EQ(1, fdinfo_lines(text, "pos:"));
 	ASSERT_EQ(0, read_own(gpu));
 	EXPECT_EQ(0, fdinfo_lines(text, "hmmrt-"));
-	ASSERT_EQ(0, read_own(self->session.devices[0].gpu));
+	ASSERT_EQ(0, read_own(session.devices[0].gpu));
 	EXPECT_EQ(0, fdinfo_lines(text, "hmmrt-"));
 	close(manager);
 	close(gpu);
-}
-
-/* Runs @body in a child. Returns its exit status, or -1. */
-static int in_child(int (*body)(int fd, pid_t parent), int fd)
-{
-	pid_t parent = getpid(), child = fork();
-	int status = -1;
-
-	if (!child) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		_exit(body(fd, parent));
-	}
-	if (!process_wait_end(child, LIMIT_S, &status) || !WIFEXITED(status))
-		return -1;
-	return WEXITSTATUS(status);
 }
 
 /*
  * An inherited file still describes the parent. A space of its own has its own
  * id.
  */
-static int heir(int fd, pid_t parent)
+static int heir(int fd)
 {
+	const pid_t parent = getppid();
 	int own = open_manager();
 	uint64_t id;
 
@@ -406,11 +351,13 @@ static int heir(int fd, pid_t parent)
 
 TEST_F(space, inherited_file_is_about_the_process_that_made_the_space)
 {
-	ASSERT_EQ(0, in_child(heir, self->fd));
+	ASSERT_EQ(0, process_run(heir, space, LIMIT_S));
 }
 
-static int stranger(int fd, pid_t parent)
+static int stranger(int fd)
 {
+	const pid_t parent = getppid();
+
 	if (setgid(OTHER_UID) || setuid(OTHER_UID))
 		return 1;
 	return fdinfo_read("/proc", parent, fd, text) == -EACCES ? 0 : 2;
@@ -418,16 +365,15 @@ static int stranger(int fd, pid_t parent)
 
 TEST_F(space, other_user_may_not_read)
 {
-	ASSERT_EQ(0, in_child(stranger, self->fd));
+	ASSERT_EQ(0, process_run(stranger, space, LIMIT_S));
 }
 
 /* Mounts a procfs of a pid namespace in which the parent has no number. */
-static int look_from_namespace(int fd, pid_t parent)
+static int look_from_namespace(int fd)
 {
 	char dir[] = "/tmp/fdinfo-XXXXXX";
 	int rc = 0;
 
-	(void)parent;
 	if (!mkdtemp(dir) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 	    mount("proc", dir, "proc", 0, NULL))
 		return 1;
@@ -440,17 +386,16 @@ static int look_from_namespace(int fd, pid_t parent)
 	return rc;
 }
 
-static int namespace(int fd, pid_t parent)
+static int namespace(int fd)
 {
-	(void)parent;
 	if (unshare(CLONE_NEWPID | CLONE_NEWNS))
 		return 10;
-	return in_child(look_from_namespace, fd);
+	return process_run(look_from_namespace, fd, LIMIT_S);
 }
 
 TEST_F(space, pid_is_that_of_the_readers_namespace)
 {
-	ASSERT_EQ(0, in_child(namespace, self->fd));
+	ASSERT_EQ(0, process_run(namespace, space, LIMIT_S));
 }
 
 /* --- ends ----------------------------------------------------------------- */
@@ -469,70 +414,57 @@ static void owner_run(int *published)
 		pause();
 }
 
-static int wait_for_descriptor(const int *published)
+static bool wait_for_descriptor(const int *published)
 {
-	int try, fd = 0;
-
-	for (try = 0; !fd && try < LIMIT_S * 1000; try++) {
-		fd = __atomic_load_n(published, __ATOMIC_ACQUIRE);
-		if (!fd)
-			usleep(1000);
-	}
-	return fd;
+	return WAIT_UNTIL(__atomic_load_n(published, __ATOMIC_ACQUIRE),
+			  LIMIT_S);
 }
 
 struct reader {
-	pthread_t thread;
+	struct loop loop;
 	pid_t pid;
 	int fd;
-	bool stop;
+	char found[FDINFO_BYTES];
 	unsigned int whole;	/* reads with a device */
 	unsigned int without;	/* reads of a space without one */
 	unsigned int torn;	/* reads of anything else */
 };
 
-/* Reads until told to stop, and sorts what it read. */
-static void *reader_run(void *arg)
+/* Reads once, and sorts what it read. */
+static void reader_read(void *arg)
 {
 	struct reader *reader = arg;
-	char *found = malloc(FDINFO_BYTES);
 	unsigned int lines;
 
-	while (found && !__atomic_load_n(&reader->stop, __ATOMIC_RELAXED)) {
-		if (fdinfo_read("/proc", reader->pid, reader->fd, found))
-			continue;
-		lines = fdinfo_lines(found, "hmmrt-");
-		if (lines == SPACE_LINES + DEVICE_LINES)
-			reader->whole++;
-		else if (lines == SPACE_LINES)
-			reader->without++;
-		else if (lines)
-			reader->torn++;
-	}
-	free(found);
-	return NULL;
+	if (fdinfo_read("/proc", reader->pid, reader->fd, reader->found))
+		return;
+	lines = fdinfo_lines(reader->found, "hmmrt-");
+	if (lines == SPACE_LINES + DEVICE_LINES)
+		reader->whole++;
+	else if (lines == SPACE_LINES)
+		reader->without++;
+	else if (lines)
+		reader->torn++;
+}
+
+static int reader_start(struct reader *reader, pid_t pid, int fd)
+{
+	memset(reader, 0, sizeof(*reader));
+	reader->pid = pid;
+	reader->fd = fd;
+	return loop_start(&reader->loop, reader_read, reader);
+}
+
+static bool has_read_whole(const struct reader *reader)
+{
+	return __atomic_load_n(&reader->whole, __ATOMIC_RELAXED);
 }
 
 /* Waits until each of two readers has read a space with a device. */
 static bool wait_for_reads(const struct reader *readers)
 {
-	unsigned int try;
-
-	for (try = 0; try < LIMIT_S * 1000; try++, usleep(1000))
-		if (__atomic_load_n(&readers[0].whole, __ATOMIC_RELAXED) &&
-		    __atomic_load_n(&readers[1].whole, __ATOMIC_RELAXED))
-			return true;
-	return false;
-}
-
-static void readers_end(struct reader *readers, unsigned int nr)
-{
-	unsigned int i;
-
-	for (i = 0; i < nr; i++) {
-		__atomic_store_n(&readers[i].stop, true, __ATOMIC_RELAXED);
-		pthread_join(readers[i].thread, NULL);
-	}
+	return WAIT_UNTIL(has_read_whole(&readers[0]) &&
+			  has_read_whole(&readers[1]), LIMIT_S);
 }
 
 FIXTURE(ends) {
@@ -543,9 +475,8 @@ FIXTURE(ends) {
 
 FIXTURE_SETUP(ends)
 {
-	self->published = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
-			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, self->published);
+	self->published = shared_page();
+	ASSERT_NE(NULL, self->published);
 	self->manager = open_manager();
 	self->used_before = device_used_bytes(self->manager, 0);
 }
@@ -562,28 +493,27 @@ TEST_F(ends, readers_of_an_exiting_process_are_harmless)
 	int status;
 
 	for (round = 0; round < rounds; round++) {
-		struct reader readers[2] = {};
+		static struct reader readers[2];
 		pid_t owner;
 
 		__atomic_store_n(self->published, 0, __ATOMIC_RELAXED);
 		owner = fork();
 		if (!owner)
 			owner_run(self->published);
-		ASSERT_LT(0, wait_for_descriptor(self->published));
-		for (i = 0; i < 2; i++) {
-			readers[i].pid = owner;
-			readers[i].fd = *self->published;
-			ASSERT_EQ(0, pthread_create(&readers[i].thread, NULL,
-						    reader_run, &readers[i]));
-		}
+		ASSERT_TRUE(wait_for_descriptor(self->published));
+		ASSERT_LT(0, *self->published);
+		for (i = 0; i < 2; i++)
+			ASSERT_EQ(0, reader_start(&readers[i], owner,
+						  *self->published));
 		ASSERT_TRUE(wait_for_reads(readers));
 		usleep(round % 8 * 500);
 		kill(owner, SIGKILL);
 		usleep(round % 5 * 1000);
 		EXPECT_TRUE(process_wait_end(owner, LIMIT_S, &status));
-		readers_end(readers, 2);
-		for (i = 0; i < 2; i++)
+		for (i = 0; i < 2; i++) {
+			loop_stop(&readers[i].loop);
 			EXPECT_EQ(0, readers[i].torn);
+		}
 	}
 	ASSERT_EQ(self->used_before, device_used_bytes(self->manager, 0));
 }
@@ -685,19 +615,19 @@ TEST_F(ends, readers_see_a_binding_as_a_whole_or_not_at_all)
 {
 	const unsigned int rounds = amount(60, 20);
 	int space = open_manager(), gpu;
-	struct reader reader = { .pid = getpid(), .fd = space };
+	static struct reader reader;
 	struct hmmrt_gpu_bind bind;
 	unsigned int round;
 
 	ASSERT_EQ(0, cmd_space_create(space));
-	ASSERT_EQ(0, pthread_create(&reader.thread, NULL, reader_run, &reader));
+	ASSERT_EQ(0, reader_start(&reader, getpid(), space));
 	for (round = 0; round < rounds; round++) {
 		gpu = open_gpu(0);
 		EXPECT_EQ(0, cmd_bind_next(gpu, space, &bind));
 		usleep(round % 4 * 500);
 		close(gpu);
 	}
-	readers_end(&reader, 1);
+	loop_stop(&reader.loop);
 	EXPECT_EQ(0, reader.torn);
 	EXPECT_LT(0, reader.whole);
 	TH_LOG("%u reads with the device, %u without", reader.whole,
