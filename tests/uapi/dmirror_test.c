@@ -6,16 +6,14 @@
  * simulated GPU. Loads and removes the module.
  */
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include <lib/test_hmm_uapi.h>
 
-#include "lib/harness.h"
-#include "lib/modules.h"
-#include "lib/session.h"
+#include "lib/fixture.h"
+#include "lib/loop.h"
 #include "lib/uffd.h"
 
 #define RUN_S		3
@@ -87,48 +85,50 @@ static void close_all(const int *fds, unsigned int devices)
 		close(fds[devices]);
 }
 
-static long host_pages(int manager, const void *addr, size_t len)
-{
-	return pages_at(manager, addr, len, HMMRT_LOCATION_HOST);
-}
+/* 2, or 4 with two coherent ones. */
+static unsigned int devices;
+static int files[4];
+static char *data;
 
 FIXTURE(dmirror) {
-	struct session session;
-	struct agent *agent;
-	int manager;
-	unsigned int devices;	/* 2, or 4 with two coherent ones */
-	int fd[4];
-	char *buf;
-	char *data;
 };
 
 FIXTURE_SETUP(dmirror)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
 		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
-	self->devices = all_devices();
+	devices = all_devices();
 	ASSERT_EQ(0, load());
-	ASSERT_EQ(0, session_start(&self->session, 1, 1));
-	self->agent = session_agent(&self->session);
-	self->manager = self->session.space;
-	ASSERT_TRUE(open_all(self->fd, self->devices));
-	self->buf = arena_anon(LEN);
-	self->data = malloc(LEN);
-	ASSERT_NE(NULL, self->buf);
-	ASSERT_NE(NULL, self->data);
-	pages_fill(self->buf, LEN, 1);
+	DEVICES_SETUP();
+	ASSERT_TRUE(open_all(files, devices));
+	buf = ANON(LEN);
+	data = malloc(LEN);
+	ASSERT_NE(NULL, data);
+	pages_fill(buf, LEN, 1);
 }
 
 FIXTURE_TEARDOWN(dmirror)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
 		return;
-	munmap(self->buf, LEN);
-	free(self->data);
-	close_all(self->fd, self->devices);
-	EXPECT_EQ(0, session_end(&self->session));
+	munmap(buf, LEN);
+	free(data);
+	close_all(files, devices);
+	DEVICES_TEARDOWN();
 	EXPECT_EQ(0, module_remove("hmmrt_dmirror"));
 }
+
+/* Calls of one of the files with @data, and without outputs. */
+#define CALL_FD(fd, name, addr, len) \
+	call(fd, HMM_DMIRROR_##name, addr, len, data, NULL)
+#define CALL(device, name, addr, len) \
+	CALL_FD(files[device], name, addr, len)
+#define CALL_RESULT(device, name, addr, len) \
+	call(files[device], HMM_DMIRROR_##name, addr, len, data, &result)
+/* 0 if the first file's exclusive access to a page has ended, or -EPERM. */
+#define CHECK_EXCLUSIVE(addr) \
+	call(files[0], HMM_DMIRROR_CHECK_EXCLUSIVE, addr, PAGE_BYTES, NULL, \
+	     NULL)
 
 /* --- ownership of files --------------------------------------------------- */
 
@@ -148,7 +148,7 @@ static int child_reads(int fd, char *buf)
 {
 	static char data[PAGE_BYTES];
 
-	return call(fd, HMM_DMIRROR_READ, buf, PAGE_BYTES, data, NULL);
+	return CALL_FD(fd, READ, buf, PAGE_BYTES);
 }
 
 static int child_opens_and_reads(int fd, char *buf)
@@ -161,20 +161,20 @@ static int child_opens_and_reads(int fd, char *buf)
 	if (fd < 0)
 		return fd;
 	*(uint64_t *)buf = 77;
-	rc = call(fd, HMM_DMIRROR_READ, buf, PAGE_BYTES, data, NULL);
+	rc = CALL_FD(fd, READ, buf, PAGE_BYTES);
 	return rc || data[0] == 77 ? rc : -EIO;
 }
 
 TEST_F(dmirror, file_works_for_the_opening_process_only)
 {
-	EXPECT_EQ(-EPERM, in_child(child_reads, self->fd[0], self->buf));
-	EXPECT_EQ(0, in_child(child_opens_and_reads, -1, self->buf));
-	EXPECT_EQ(1, *(uint64_t *)self->buf);
+	EXPECT_EQ(-EPERM, in_child(child_reads, files[0], buf));
+	EXPECT_EQ(0, in_child(child_opens_and_reads, -1, buf));
+	EXPECT_EQ(1, *(uint64_t *)buf);
 }
 
 static int reads_page(int fd, char *buf, char *data)
 {
-	return call(fd, HMM_DMIRROR_READ, buf, PAGE_BYTES, data, NULL);
+	return CALL_FD(fd, READ, buf, PAGE_BYTES);
 }
 
 /* The first call on a file binds the device, not open(). */
@@ -183,82 +183,69 @@ TEST_F(dmirror, second_file_of_a_process_is_ebusy_until_the_first_is_closed)
 	int fd = open_dmirror(0);
 
 	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, reads_page(self->fd[0], self->buf, self->data));
-	EXPECT_EQ(-EBUSY, reads_page(fd, self->buf, self->data));
-	EXPECT_EQ(-EBUSY, reads_page(fd, self->buf, self->data));
-	close(self->fd[0]);
-	EXPECT_EQ(0, reads_page(fd, self->buf, self->data));
-	self->fd[0] = fd;
+	ASSERT_EQ(0, reads_page(files[0], buf, data));
+	EXPECT_EQ(-EBUSY, reads_page(fd, buf, data));
+	EXPECT_EQ(-EBUSY, reads_page(fd, buf, data));
+	close(files[0]);
+	EXPECT_EQ(0, reads_page(fd, buf, data));
+	files[0] = fd;
 }
 
 /* --- arguments and errors ------------------------------------------------- */
 
 TEST_F(dmirror, wrong_arguments_are_einval)
 {
-	char *buf = self->buf;
 	struct hmm_dmirror_cmd cmd;
 	unsigned int number;
 
 	for (number = 0; number < 10; number++) {
 		unsigned int nr = _IOWR('H', number, struct hmm_dmirror_cmd);
 
-		EXPECT_EQ(-EINVAL, call(self->fd[0], nr, buf + 8, PAGE_BYTES,
-					self->data, NULL));
-		EXPECT_EQ(-EINVAL, call(self->fd[0], nr, buf, 0, self->data,
-					NULL));
+		EXPECT_EQ(-EINVAL,
+			  call(files[0], nr, buf + 8, PAGE_BYTES, data, NULL));
+		EXPECT_EQ(-EINVAL, call(files[0], nr, buf, 0, data, NULL));
 		cmd = (struct hmm_dmirror_cmd){
 			.addr = (uintptr_t)buf,
 			.npages = (1ULL << 52) + 1,
 		};
-		EXPECT_EQ(-EINVAL, cmd_raw(self->fd[0], nr, &cmd));
-		EXPECT_EQ(-EFAULT, cmd_raw(self->fd[0], nr, NULL));
+		EXPECT_EQ(-EINVAL, cmd_raw(files[0], nr, &cmd));
+		EXPECT_EQ(-EFAULT, cmd_raw(files[0], nr, NULL));
 	}
-	EXPECT_EQ(-EINVAL, call(self->fd[0], _IOWR('H', 10, cmd), buf,
-				PAGE_BYTES, self->data, NULL));
+	EXPECT_EQ(-EINVAL, call(files[0], _IOWR('H', 10, cmd), buf, PAGE_BYTES,
+				data, NULL));
 }
 
 TEST_F(dmirror, range_that_needs_too_much_memory_is_enomem)
 {
-	EXPECT_EQ(-ENOMEM, call(self->fd[0], HMM_DMIRROR_READ, self->buf,
-				1UL << 45, self->data, NULL));
+	EXPECT_EQ(-ENOMEM, CALL(0, READ, buf, 1UL << 45));
 }
 
 TEST_F(dmirror, errors_match_the_kernels_driver)
 {
-	int fd = self->fd[0];
-	char *buf = self->buf;
+	int fd = files[0];
+	char *at = buf;
 	struct hmm_dmirror_cmd result;
 
-	ASSERT_EQ(0, mprotect(buf, BLOCK_BYTES, PROT_NONE));
-	ASSERT_EQ(0, mprotect(buf + BLOCK_BYTES, BLOCK_BYTES, PROT_READ));
-	ASSERT_EQ(0, munmap(buf + 2 * BLOCK_BYTES, PAGE_BYTES));
-	EXPECT_EQ(-EFAULT, call(fd, HMM_DMIRROR_READ, buf, PAGE_BYTES,
-				self->data, &result));
+	ASSERT_EQ(0, mprotect(at, BLOCK_BYTES, PROT_NONE));
+	ASSERT_EQ(0, mprotect(at + BLOCK_BYTES, BLOCK_BYTES, PROT_READ));
+	ASSERT_EQ(0, munmap(at + 2 * BLOCK_BYTES, PAGE_BYTES));
+	EXPECT_EQ(-EFAULT,
+		  call(fd, HMM_DMIRROR_READ, at, PAGE_BYTES, data, &result));
 	/* A failed call does not write its outputs. */
 	EXPECT_EQ(12345, result.faults);
-	EXPECT_EQ(-EFAULT, call(fd, HMM_DMIRROR_WRITE, buf, PAGE_BYTES,
-				self->data, NULL));
-	EXPECT_EQ(-EINVAL, call(fd, HMM_DMIRROR_MIGRATE_TO_DEV, buf, PAGE_BYTES,
-				self->data, NULL));
-	EXPECT_EQ(-EINVAL, call(fd, HMM_DMIRROR_MIGRATE_TO_SYS, buf, PAGE_BYTES,
-				self->data, NULL));
-	EXPECT_EQ(-EBUSY, call(fd, HMM_DMIRROR_EXCLUSIVE, buf, PAGE_BYTES,
-			       self->data, NULL));
-	buf += BLOCK_BYTES;
-	EXPECT_EQ(-EPERM, call(fd, HMM_DMIRROR_WRITE, buf, PAGE_BYTES,
-			       self->data, NULL));
-	EXPECT_EQ(0, call(fd, HMM_DMIRROR_READ, buf, PAGE_BYTES, self->data,
-			  NULL));
-	EXPECT_EQ(-EBUSY, call(fd, HMM_DMIRROR_EXCLUSIVE, buf, PAGE_BYTES,
-			       self->data, NULL));
-	buf += BLOCK_BYTES;
-	EXPECT_EQ(-EFAULT, call(fd, HMM_DMIRROR_READ, buf, PAGE_BYTES,
-				self->data, NULL));
-	EXPECT_EQ(-EFAULT, call(fd, HMM_DMIRROR_WRITE, buf, PAGE_BYTES,
-				self->data, NULL));
-	EXPECT_EQ(-EINVAL, call(fd, HMM_DMIRROR_MIGRATE_TO_DEV, buf, PAGE_BYTES,
-				self->data, NULL));
-	EXPECT_EQ(-EFAULT, call(fd, HMM_DMIRROR_READ, buf + PAGE_BYTES,
+	EXPECT_EQ(-EFAULT, CALL_FD(fd, WRITE, at, PAGE_BYTES));
+	EXPECT_EQ(-EINVAL, CALL_FD(fd, MIGRATE_TO_DEV, at, PAGE_BYTES));
+	EXPECT_EQ(-EINVAL, CALL_FD(fd, MIGRATE_TO_SYS, at, PAGE_BYTES));
+	EXPECT_EQ(-EBUSY, CALL_FD(fd, EXCLUSIVE, at, PAGE_BYTES));
+	at += BLOCK_BYTES;
+	EXPECT_EQ(-EPERM, CALL_FD(fd, WRITE, at, PAGE_BYTES));
+	EXPECT_EQ(0, CALL_FD(fd, READ, at, PAGE_BYTES));
+	EXPECT_EQ(-EBUSY, CALL_FD(fd, EXCLUSIVE, at, PAGE_BYTES));
+	at += BLOCK_BYTES;
+	EXPECT_EQ(-EFAULT, CALL_FD(fd, READ, at, PAGE_BYTES));
+	EXPECT_EQ(-EFAULT, CALL_FD(fd, WRITE, at, PAGE_BYTES));
+	EXPECT_EQ(-EINVAL, CALL_FD(fd, MIGRATE_TO_DEV, at, PAGE_BYTES));
+	EXPECT_EQ(-EFAULT, call(fd, HMM_DMIRROR_READ, at + PAGE_BYTES,
 				PAGE_BYTES, NULL, NULL));
 }
 
@@ -268,23 +255,20 @@ TEST_F(dmirror, range_over_blocks_and_mappings_takes_one_fault)
 {
 	struct hmm_dmirror_cmd result;
 
-	ASSERT_EQ(0, mprotect(self->buf + BLOCK_BYTES - 3 * PAGE_BYTES,
+	ASSERT_EQ(0, mprotect(buf + BLOCK_BYTES - 3 * PAGE_BYTES,
 			      5 * PAGE_BYTES, PROT_READ));
-	EXPECT_EQ(0, call(self->fd[0], HMM_DMIRROR_READ, self->buf, LEN,
-			  self->data, &result));
+	EXPECT_EQ(0, CALL_RESULT(0, READ, buf, LEN));
 	EXPECT_EQ(PAGES(LEN), result.cpages);
 	EXPECT_EQ(1, result.faults);
-	EXPECT_EQ(-1, pages_check(self->data, LEN, 1));
+	EXPECT_EQ(-1, pages_check(data, LEN, 1));
 	/* A fault maps pages without migrating them. */
-	EXPECT_EQ(PAGES(LEN), host_pages(self->manager, self->buf, LEN));
-	EXPECT_EQ(0, call(self->fd[0], HMM_DMIRROR_READ, self->buf, LEN,
-			  self->data, &result));
+	EXPECT_AT(HOST, buf, LEN);
+	EXPECT_EQ(0, CALL_RESULT(0, READ, buf, LEN));
 	EXPECT_EQ(0, result.faults);
 }
 
 /* Serves missing pages through userfaultfd, slowly. */
 struct filler {
-	pthread_t thread;
 	int uffd;
 	size_t filled;
 };
@@ -318,20 +302,19 @@ TEST_F(dmirror, slowly_filled_range_takes_one_fault)
 	const size_t len = SLOW_PAGES * PAGE_BYTES;
 	struct hmm_dmirror_cmd result;
 	struct filler filler = { 0 };
-	char *buf = arena_anon(len);
+	pthread_t thread;
+	char *buf = ANON(len);
 
-	ASSERT_NE(NULL, buf);
 	filler.uffd = uffd_open();
 	ASSERT_LE(0, filler.uffd);
 	ASSERT_EQ(0, uffd_watch(filler.uffd, buf, len,
 				UFFDIO_REGISTER_MODE_MISSING));
-	ASSERT_EQ(0, pthread_create(&filler.thread, NULL, fill_slowly, &filler));
-	EXPECT_EQ(0, call(self->fd[0], HMM_DMIRROR_READ, buf, len, self->data,
-			  &result));
+	thread = THREAD(fill_slowly, &filler);
+	EXPECT_EQ(0, CALL_RESULT(0, READ, buf, len));
 	EXPECT_EQ(1, result.faults);
-	ASSERT_EQ(0, pthread_join(filler.thread, NULL));
+	ASSERT_EQ(0, pthread_join(thread, NULL));
 	EXPECT_EQ(SLOW_PAGES, filler.filled);
-	EXPECT_EQ(-1, pages_check(self->data, len, 1));
+	EXPECT_EQ(-1, pages_check(data, len, 1));
 	close(filler.uffd);
 	munmap(buf, len);
 }
@@ -341,17 +324,14 @@ TEST_F(dmirror, migrate_to_sys_moves_pages_of_its_device_only)
 	const size_t half = LEN / 2;
 	struct hmm_dmirror_cmd result;
 
-	ASSERT_EQ(0, call(self->fd[0], HMM_DMIRROR_MIGRATE_TO_DEV, self->buf,
-			  half, self->data, NULL));
-	ASSERT_EQ(0, call(self->fd[1], HMM_DMIRROR_MIGRATE_TO_DEV,
-			  self->buf + half, half, self->data, NULL));
-	EXPECT_EQ(0, host_pages(self->manager, self->buf, LEN));
-	EXPECT_EQ(0, call(self->fd[1], HMM_DMIRROR_MIGRATE_TO_SYS, self->buf,
-			  LEN, self->data, &result));
+	ASSERT_EQ(0, CALL(0, MIGRATE_TO_DEV, buf, half));
+	ASSERT_EQ(0, CALL(1, MIGRATE_TO_DEV, buf + half, half));
+	EXPECT_EQ(0, count_at(HOST, buf, LEN));
+	EXPECT_EQ(0, CALL_RESULT(1, MIGRATE_TO_SYS, buf, LEN));
 	EXPECT_EQ(PAGES(half), result.cpages);
-	EXPECT_EQ(PAGES(half), host_pages(self->manager, self->buf, LEN));
-	EXPECT_EQ(PAGES(half), host_pages(self->manager, self->buf + half, half));
-	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
+	EXPECT_EQ(PAGES(half), count_at(HOST, buf, LEN));
+	EXPECT_AT(HOST, buf + half, half);
+	EXPECT_EQ(-1, pages_check(buf, LEN, 1));
 }
 
 TEST_F(dmirror, snapshot_of_a_hole_faults_nothing_in)
@@ -369,7 +349,7 @@ TEST_F(dmirror, snapshot_of_a_hole_faults_nothing_in)
 	if ((char *)bytes < hole + len && (char *)bytes + PAGES(len) > hole)
 		SKIP(return, "the buffer overlaps the hole");
 	memset(bytes, 1, 64);
-	EXPECT_EQ(0, call(self->fd[0], HMM_DMIRROR_SNAPSHOT, hole, 1UL << 30,
+	EXPECT_EQ(0, call(files[0], HMM_DMIRROR_SNAPSHOT, hole, 1UL << 30,
 			  bytes, NULL));
 	EXPECT_EQ(HMM_DMIRROR_PROT_ERROR, bytes[0]);
 	EXPECT_EQ(HMM_DMIRROR_PROT_ERROR, bytes[PAGES(1UL << 30) - 1]);
@@ -380,14 +360,13 @@ TEST_F(dmirror, snapshot_of_a_hole_faults_nothing_in)
 
 TEST_F(dmirror, close_migrates_pages_back)
 {
-	ASSERT_EQ(0, call(self->fd[0], HMM_DMIRROR_MIGRATE_TO_DEV, self->buf,
-			  LEN, self->data, NULL));
-	EXPECT_EQ(0, host_pages(self->manager, self->buf, LEN));
-	close(self->fd[0]);
-	EXPECT_EQ(PAGES(LEN), host_pages(self->manager, self->buf, LEN));
-	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
-	self->fd[0] = open_dmirror(0);
-	ASSERT_LE(0, self->fd[0]);
+	ASSERT_EQ(0, CALL(0, MIGRATE_TO_DEV, buf, LEN));
+	EXPECT_EQ(0, count_at(HOST, buf, LEN));
+	close(files[0]);
+	EXPECT_AT(HOST, buf, LEN);
+	EXPECT_EQ(-1, pages_check(buf, LEN, 1));
+	files[0] = open_dmirror(0);
+	ASSERT_LE(0, files[0]);
 }
 
 static int child_releases(int fd, char *buf)
@@ -399,42 +378,22 @@ static int child_releases(int fd, char *buf)
 
 TEST_F(dmirror, release_migrates_back_pages_of_all_processes)
 {
-	ASSERT_EQ(0, call(self->fd[0], HMM_DMIRROR_MIGRATE_TO_DEV, self->buf,
-			  LEN, self->data, NULL));
-	EXPECT_EQ(0, in_child(child_releases, -1, self->buf));
-	EXPECT_EQ(PAGES(LEN), host_pages(self->manager, self->buf, LEN));
-	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
-	EXPECT_EQ(0, call(self->fd[0], HMM_DMIRROR_MIGRATE_TO_DEV, self->buf,
-			  LEN, self->data, NULL));
+	ASSERT_EQ(0, CALL(0, MIGRATE_TO_DEV, buf, LEN));
+	EXPECT_EQ(0, in_child(child_releases, -1, buf));
+	EXPECT_AT(HOST, buf, LEN);
+	EXPECT_EQ(-1, pages_check(buf, LEN, 1));
+	EXPECT_EQ(0, CALL(0, MIGRATE_TO_DEV, buf, LEN));
 }
 
-struct loader {
-	bool stop;
-	int count;		/* or -1: reload failed */
-};
-
-static void *load_and_remove(void *arg)
+/* Reloads the module if it is not in use. -1: the reload failed. */
+static void load_and_remove(void *arg)
 {
-	struct loader *loader = arg;
-	int count = 0;
+	int count = __atomic_load_n((int *)arg, __ATOMIC_RELAXED);
 
-	while (count >= 0 &&
-	       !__atomic_load_n(&loader->stop, __ATOMIC_RELAXED)) {
-		if (module_remove("hmmrt_dmirror"))
-			continue;
-		count = load() ? -1 : count + 1;
-		__atomic_store_n(&loader->count, count, __ATOMIC_RELAXED);
-	}
-	return NULL;
-}
-
-/*
- * Returns true once a device has been used, and the module was reloaded or
- * failed to reload.
- */
-static bool both_had_luck(const struct loader *loader, unsigned int used)
-{
-	return used && __atomic_load_n(&loader->count, __ATOMIC_RELAXED);
+	if (count < 0 || module_remove("hmmrt_dmirror"))
+		return;
+	count = load() ? -1 : count + 1;
+	__atomic_store_n((int *)arg, count, __ATOMIC_RELAXED);
 }
 
 static int use_once(unsigned int device, char *buf, char *data)
@@ -444,7 +403,7 @@ static int use_once(unsigned int device, char *buf, char *data)
 	fd = open_dmirror(device);
 	if (fd < 0)
 		return fd == -ENOENT || fd == -ENODEV ? -EAGAIN : fd;
-	rc = call(fd, HMM_DMIRROR_MIGRATE_TO_DEV, buf, LEN, data, NULL);
+	rc = CALL_FD(fd, MIGRATE_TO_DEV, buf, LEN);
 	close(fd);
 	return rc;
 }
@@ -452,90 +411,76 @@ static int use_once(unsigned int device, char *buf, char *data)
 TEST_F(dmirror, module_reloads_under_load)
 {
 	const time_t end = time(NULL) + RUN_S, limit = end + LIMIT_S;
-	struct loader loader = { 0 };
+	struct loop loader;
+	int reloads = 0;
 	unsigned int used = 0;
-	uint64_t *other = arena_anon(PAGE_BYTES);
-	pthread_t thread;
+	uint64_t *other = ANON(PAGE_BYTES);
 	int rc;
 
-	ASSERT_NE(NULL, other);
 	EXPECT_EQ(-EWOULDBLOCK, module_remove("hmmrt_dmirror"));
-	close_all(self->fd, self->devices);
-	ASSERT_EQ(0, pthread_create(&thread, NULL, load_and_remove, &loader));
+	close_all(files, devices);
+	ASSERT_EQ(0, loop_start(&loader, load_and_remove, &reloads));
+	/* Longer if no device was used, or the module not reloaded. */
 	while (time(NULL) < end ||
-	       (time(NULL) < limit && !both_had_luck(&loader, used))) {
-		rc = use_once(used % self->devices, self->buf, self->data);
+	       (time(NULL) < limit &&
+		(!used || !__atomic_load_n(&reloads, __ATOMIC_RELAXED)))) {
+		rc = use_once(used % devices, buf, data);
 		EXPECT_TRUE(!rc || rc == -EAGAIN);
 		used += !rc;
 		/* The simulated GPU continues to work with the same process. */
 		*other = used;
-		ASSERT_VALUE(used, agent_read(self->agent, other));
+		ASSERT_VALUE(used, dev_read(A, other));
 	}
-	__atomic_store_n(&loader.stop, true, __ATOMIC_RELAXED);
-	ASSERT_EQ(0, pthread_join(thread, NULL));
-	EXPECT_LT(0, loader.count);
+	ASSERT_EQ(0, loop_stop(&loader));
+	EXPECT_LT(0, reloads);
 	EXPECT_LT(0, used);
-	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
-	EXPECT_TRUE(open_all(self->fd, self->devices));
+	EXPECT_EQ(-1, pages_check(buf, LEN, 1));
+	EXPECT_TRUE(open_all(files, devices));
 }
 
 /* --- several devices ------------------------------------------------------ */
 
 TEST_F(dmirror, pages_migrate_between_drivers)
 {
-	uint32_t gpu = self->session.devices[0].id;
-	uint64_t *word = (uint64_t *)self->buf;
+	uint32_t gpu = id_of(A);
+	uint64_t *word = (uint64_t *)buf;
 
-	ASSERT_EQ(0, cmd_prefetch(self->manager, self->buf, LEN, gpu, NULL));
+	ASSERT_EQ(0, cmd_prefetch(space, buf, LEN, gpu, NULL));
 	/* A migration does not take pages of another device. */
-	EXPECT_EQ(-ENOENT, call(self->fd[0], HMM_DMIRROR_MIGRATE_TO_DEV,
-				self->buf, LEN, self->data, NULL));
-	EXPECT_EQ(PAGES(LEN), pages_at(self->manager, self->buf, LEN, gpu));
+	EXPECT_EQ(-ENOENT, CALL(0, MIGRATE_TO_DEV, buf, LEN));
+	EXPECT_EQ(PAGES(LEN), pages_at(space, buf, LEN, gpu));
 	/* A fault migrates them to system memory. */
-	EXPECT_EQ(0, call(self->fd[0], HMM_DMIRROR_READ, self->buf, LEN,
-			  self->data, NULL));
-	EXPECT_EQ(-1, pages_check(self->data, LEN, 1));
-	EXPECT_EQ(0, pages_at(self->manager, self->buf, LEN, gpu));
-	EXPECT_EQ(0, call(self->fd[0], HMM_DMIRROR_MIGRATE_TO_DEV, self->buf,
-			  LEN, self->data, NULL));
-	ASSERT_VALUE(1, agent_read(self->agent, word));
-	ASSERT_DONE(agent_write(self->agent, word, 100));
-	EXPECT_EQ(0, call(self->fd[0], HMM_DMIRROR_READ, self->buf, PAGE_BYTES,
-			  self->data, NULL));
-	EXPECT_EQ(100, *(uint64_t *)self->data);
+	EXPECT_EQ(0, CALL(0, READ, buf, LEN));
+	EXPECT_EQ(-1, pages_check(data, LEN, 1));
+	EXPECT_EQ(0, pages_at(space, buf, LEN, gpu));
+	EXPECT_EQ(0, CALL(0, MIGRATE_TO_DEV, buf, LEN));
+	ASSERT_VALUE(1, dev_read(A, word));
+	ASSERT_DONE(dev_write(A, word, 100));
+	EXPECT_EQ(0, CALL(0, READ, buf, PAGE_BYTES));
+	EXPECT_EQ(100, *(uint64_t *)data);
 }
 
 TEST_F(dmirror, exclusive_access_ends_when_another_device_reads)
 {
-	uint64_t *word = (uint64_t *)self->buf;
-	int fd = self->fd[0];
+	uint64_t *word = (uint64_t *)buf;
 
-	ASSERT_VALUE(1, agent_read(self->agent, word));
-	ASSERT_EQ(0, call(fd, HMM_DMIRROR_EXCLUSIVE, self->buf, BLOCK_BYTES,
-			  self->data, NULL));
-	EXPECT_EQ(-1, pages_check(self->data, BLOCK_BYTES, 1));
-	EXPECT_EQ(-EPERM, call(fd, HMM_DMIRROR_CHECK_EXCLUSIVE, word,
-			       PAGE_BYTES, NULL, NULL));
-	ASSERT_VALUE(1, agent_read(self->agent, word));
-	EXPECT_EQ(0, call(fd, HMM_DMIRROR_CHECK_EXCLUSIVE, word, PAGE_BYTES,
-			  NULL, NULL));
-	EXPECT_EQ(-EPERM, call(fd, HMM_DMIRROR_CHECK_EXCLUSIVE,
-			       self->buf + BLOCK_BYTES - PAGE_BYTES, PAGE_BYTES,
-			       NULL, NULL));
+	ASSERT_VALUE(1, dev_read(A, word));
+	ASSERT_EQ(0, CALL(0, EXCLUSIVE, buf, BLOCK_BYTES));
+	EXPECT_EQ(-1, pages_check(data, BLOCK_BYTES, 1));
+	EXPECT_EQ(-EPERM, CHECK_EXCLUSIVE(word));
+	ASSERT_VALUE(1, dev_read(A, word));
+	EXPECT_EQ(0, CHECK_EXCLUSIVE(word));
+	EXPECT_EQ(-EPERM, CHECK_EXCLUSIVE(buf + BLOCK_BYTES - PAGE_BYTES));
 	/* A device write without exclusive access ends it, too. */
-	ASSERT_EQ(0, call(fd, HMM_DMIRROR_EXCLUSIVE, word, PAGE_BYTES,
-			  self->data, NULL));
-	ASSERT_EQ(0, call(fd, HMM_DMIRROR_WRITE, word, PAGE_BYTES, self->data,
-			  NULL));
-	EXPECT_EQ(0, call(fd, HMM_DMIRROR_CHECK_EXCLUSIVE, word, PAGE_BYTES,
-			  NULL, NULL));
+	ASSERT_EQ(0, CALL(0, EXCLUSIVE, word, PAGE_BYTES));
+	ASSERT_EQ(0, CALL(0, WRITE, word, PAGE_BYTES));
+	EXPECT_EQ(0, CHECK_EXCLUSIVE(word));
 }
 
 struct worker {
 	pthread_t thread;
 	int fd;
-	char *buf;		/* own page */
-	char *all;		/* shared by all workers */
+	char *page; /* its own */
 	unsigned int seed;
 	time_t end;
 	const char *error;
@@ -549,7 +494,7 @@ static int call_served(struct worker *worker, unsigned int number,
 	int rc;
 
 	do
-		rc = call(worker->fd, number, worker->buf, PAGE_BYTES, data,
+		rc = call(worker->fd, number, worker->page, PAGE_BYTES, data,
 			  NULL);
 	while (rc == -EBUSY && --tries);
 	return rc;
@@ -564,14 +509,12 @@ static void work_once(struct worker *worker, uint64_t *data, uint64_t *round)
 	if (call_served(worker, HMM_DMIRROR_WRITE, data))
 		worker->error = "write";
 	if (how == 1)
-		rc = call(worker->fd, HMM_DMIRROR_MIGRATE_TO_DEV, worker->all,
-			  BLOCK_BYTES, data, NULL);
+		rc = CALL_FD(worker->fd, MIGRATE_TO_DEV, buf, BLOCK_BYTES);
 	else if (how == 2)
-		rc = call(worker->fd, HMM_DMIRROR_EXCLUSIVE, worker->all,
-			  BLOCK_BYTES, data, NULL);
+		rc = CALL_FD(worker->fd, EXCLUSIVE, buf, BLOCK_BYTES);
 	else if (how == 3)
-		rc = call(worker->fd, HMM_DMIRROR_RELEASE, worker->all,
-			  BLOCK_BYTES, NULL, NULL);
+		rc = call(worker->fd, HMM_DMIRROR_RELEASE, buf, BLOCK_BYTES,
+			  NULL, NULL);
 	if (rc && rc != -ENOENT && rc != -EBUSY)
 		worker->error = "something else";
 	data[0] = 0;
@@ -600,15 +543,14 @@ static void *work(void *arg)
 TEST_F(dmirror, devices_on_one_block_lose_no_write)
 {
 	struct worker workers[4];
-	uint64_t *mine = (uint64_t *)(self->buf + 7 * PAGE_BYTES);
+	uint64_t *mine = (uint64_t *)(buf + 7 * PAGE_BYTES);
 	uint64_t value = *mine;
 	unsigned int i;
 
-	for (i = 0; i < self->devices; i++) {
+	for (i = 0; i < devices; i++) {
 		workers[i] = (struct worker){
-			.fd = self->fd[i],
-			.buf = self->buf + (3 + 100 * i) * PAGE_BYTES,
-			.all = self->buf,
+			.fd = files[i],
+			.page = buf + (3 + 100 * i) * PAGE_BYTES,
 			.seed = i + 1,
 			.end = time(NULL) + RUN_S,
 		};
@@ -618,10 +560,10 @@ TEST_F(dmirror, devices_on_one_block_lose_no_write)
 	while (time(NULL) < workers[0].end) {
 		ASSERT_EQ(value, *mine);
 		*mine = ++value;
-		ASSERT_VALUE(value, agent_read(self->agent, mine));
-		ASSERT_DONE(agent_write(self->agent, mine, ++value));
+		ASSERT_VALUE(value, dev_read(A, mine));
+		ASSERT_DONE(dev_write(A, mine, ++value));
 	}
-	for (i = 0; i < self->devices; i++) {
+	for (i = 0; i < devices; i++) {
 		pthread_join(workers[i].thread, NULL);
 		EXPECT_EQ(NULL, workers[i].error)
 		{
@@ -631,26 +573,31 @@ TEST_F(dmirror, devices_on_one_block_lose_no_write)
 	EXPECT_EQ(value, *mine);
 }
 
-static void *evict(void *arg)
+static void evict(void *unused)
 {
-	struct worker *worker = arg;
-
-	while (time(NULL) < worker->end)
-		call(worker->fd, HMM_DMIRROR_RELEASE, worker->all, PAGE_BYTES,
-		     NULL, NULL);
-	return NULL;
+	(void)unused;
+	call(files[devices - 1], HMM_DMIRROR_RELEASE, buf, PAGE_BYTES, NULL,
+	     NULL);
 }
 
-static void *migrate(void *arg)
+static void migrate(void *data)
 {
-	struct worker *worker = arg;
-	char *data = malloc(BLOCK_BYTES);
+	CALL(devices - 1, MIGRATE_TO_DEV, buf, BLOCK_BYTES);
+}
 
-	while (time(NULL) < worker->end)
-		call(worker->fd, HMM_DMIRROR_MIGRATE_TO_DEV, worker->all,
-		     BLOCK_BYTES, data, NULL);
-	free(data);
-	return NULL;
+/* Makes memory exclusive for RUN_S. Returns how often that succeeded. */
+static unsigned int make_exclusive_often(struct __test_metadata *_metadata)
+{
+	const time_t end = time(NULL) + RUN_S;
+	unsigned int got = 0;
+	int rc;
+
+	while (time(NULL) < end) {
+		rc = CALL(0, EXCLUSIVE, buf, 64 * PAGE_BYTES);
+		ASSERT_TRUE(!rc || rc == -EBUSY || rc == -ENOENT);
+		got += !rc;
+	}
+	return got;
 }
 
 /*
@@ -659,30 +606,15 @@ static void *migrate(void *arg)
  */
 TEST_F(dmirror, exclusive_access_racing_with_eviction_unlocks_pages)
 {
-	unsigned int last = self->devices - 1;
-	struct worker workers[2];
-	void *(*run[2])(void *) = { evict, migrate };
-	unsigned int i, got = 0;
-	int rc;
+	struct loop evictor, migrator;
+	unsigned int got;
 
-	for (i = 0; i < 2; i++) {
-		workers[i] = (struct worker){
-			.fd = self->fd[last],
-			.all = self->buf,
-			.end = time(NULL) + RUN_S,
-		};
-		ASSERT_EQ(0, pthread_create(&workers[i].thread, NULL, run[i],
-					    &workers[i]));
-	}
-	while (time(NULL) < workers[0].end) {
-		rc = call(self->fd[0], HMM_DMIRROR_EXCLUSIVE, self->buf,
-			  64 * PAGE_BYTES, self->data, NULL);
-		ASSERT_TRUE(!rc || rc == -EBUSY || rc == -ENOENT);
-		got += !rc;
-	}
-	for (i = 0; i < 2; i++)
-		pthread_join(workers[i].thread, NULL);
-	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
+	ASSERT_EQ(0, loop_start(&evictor, evict, NULL));
+	ASSERT_EQ(0, loop_start(&migrator, migrate, ANON(BLOCK_BYTES)));
+	got = make_exclusive_often(_metadata);
+	loop_stop(&evictor);
+	loop_stop(&migrator);
+	EXPECT_EQ(-1, pages_check(buf, LEN, 1));
 	fprintf(stderr, "# exclusive %u times\n", got);
 }
 
@@ -696,10 +628,8 @@ static int child_migrates(unsigned int number, char *buf)
 	if (fd < 0)
 		return fd;
 	for (i = 0; i < 20; i++) {
-		call(fd, HMM_DMIRROR_MIGRATE_TO_DEV, buf, sizeof(data), data,
-		     NULL);
-		call(fd, HMM_DMIRROR_MIGRATE_TO_SYS, buf, sizeof(data), data,
-		     NULL);
+		CALL_FD(fd, MIGRATE_TO_DEV, buf, sizeof(data));
+		CALL_FD(fd, MIGRATE_TO_SYS, buf, sizeof(data));
 	}
 	close(fd);
 	return 0;
@@ -720,28 +650,24 @@ TEST_F(dmirror, exclusive_access_racing_with_a_child_unlocks_pages)
 	while (time(NULL) < end) {
 		pid = fork();
 		if (!pid)
-			_exit(-child_migrates(round % self->devices, self->buf));
+			_exit(-child_migrates(round % devices, buf));
 		ASSERT_LT(0, pid);
 		do {
-			rc = call(self->fd[0], HMM_DMIRROR_EXCLUSIVE, self->buf,
-				  len, self->data, NULL);
+			rc = CALL(0, EXCLUSIVE, buf, len);
 			ASSERT_TRUE(!rc || rc == -EBUSY || rc == -ENOENT);
 			got += !rc;
 		} while (!waitpid(pid, &status, WNOHANG));
 		ASSERT_TRUE(WIFEXITED(status) && !WEXITSTATUS(status));
 		round++;
 	}
-	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
+	EXPECT_EQ(-1, pages_check(buf, LEN, 1));
 	fprintf(stderr, "# exclusive %u times in %u rounds\n", got, round);
 }
 
-static void *discard(void *arg)
+static void discard(void *unused)
 {
-	struct worker *worker = arg;
-
-	while (time(NULL) < worker->end)
-		madvise(worker->all, 64 * PAGE_BYTES, MADV_DONTNEED);
-	return NULL;
+	(void)unused;
+	madvise(buf, 64 * PAGE_BYTES, MADV_DONTNEED);
 }
 
 /*
@@ -750,24 +676,17 @@ static void *discard(void *arg)
  */
 TEST_F(dmirror, exclusive_access_never_maps_discarded_pages)
 {
-	struct worker worker = { .all = self->buf, .end = time(NULL) + RUN_S };
 	const size_t len = 64 * PAGE_BYTES;
-	unsigned int got = 0;
-	int rc;
+	struct loop discarder;
+	unsigned int got;
 
-	ASSERT_EQ(0, pthread_create(&worker.thread, NULL, discard, &worker));
-	while (time(NULL) < worker.end) {
-		rc = call(self->fd[0], HMM_DMIRROR_EXCLUSIVE, self->buf, len,
-			  self->data, NULL);
-		ASSERT_TRUE(!rc || rc == -EBUSY || rc == -ENOENT);
-		got += !rc;
-	}
-	pthread_join(worker.thread, NULL);
+	ASSERT_EQ(0, loop_start(&discarder, discard, NULL));
+	got = make_exclusive_often(_metadata);
+	loop_stop(&discarder);
 	/* The device must see what the CPU writes now. */
-	pages_fill(self->buf, len, 500);
-	EXPECT_EQ(0, call(self->fd[0], HMM_DMIRROR_READ, self->buf, len,
-			  self->data, NULL));
-	EXPECT_EQ(-1, pages_check(self->data, len, 500));
+	pages_fill(buf, len, 500);
+	EXPECT_EQ(0, CALL(0, READ, buf, len));
+	EXPECT_EQ(-1, pages_check(data, len, 500));
 	fprintf(stderr, "# exclusive %u times\n", got);
 }
 

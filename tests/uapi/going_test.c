@@ -6,28 +6,22 @@
  * return ENODEV. Loads and removes the modules.
  */
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <time.h>
 
 #include <lib/test_hmm_uapi.h>
 
 #include "lib/faulty.h"
-#include "lib/harness.h"
-#include "lib/modules.h"
-#include "lib/session.h"
+#include "lib/fixture.h"
 
 #define RUN_S		4
 #define LEN		(BLOCK_BYTES + 64 * PAGE_BYTES)
-#define PAGES		(LEN / PAGE_BYTES)
+
+static int control;
+/* The first device's file. The tests know the devices as A and B. */
+static int fd;
 
 FIXTURE(going) {
-	int manager;
-	int control;
-	int fd;
-	uint32_t id;
-	char *buf;
 };
 
 FIXTURE_SETUP(going)
@@ -35,35 +29,40 @@ FIXTURE_SETUP(going)
 	if (!getenv("HMMRT_MODULE_DIR"))
 		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, module_insert("hmmrt_faulty", ""));
-	self->manager = open_manager();
-	self->control = open_faulty_control();
-	ASSERT_LE(0, self->control);
-	ASSERT_EQ(0, cmd_space_create(self->manager));
-	ASSERT_EQ(0, faulty_devices(self->control, 2));
-	self->fd = open_faulty(0);
-	ASSERT_LE(0, self->fd);
-	ASSERT_EQ(0, device_named(self->manager, "hmmrt-faulty0", &self->id));
-	self->buf = arena_anon(LEN);
-	ASSERT_NE(NULL, self->buf);
-	pages_fill(self->buf, LEN, 1);
+	space = open_manager();
+	control = open_faulty_control();
+	ASSERT_LE(0, control);
+	ASSERT_EQ(0, cmd_space_create(space));
+	ASSERT_EQ(0, faulty_devices(control, 2));
+	fd = open_faulty(0);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, device_named(space, "hmmrt-faulty0",
+				  &session.devices[A].id));
+	buf = FILLED(LEN);
 }
 
 FIXTURE_TEARDOWN(going)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
 		return;
-	faulty_fail_stop(self->control, HMMRT_FAULTY_COPY_TO_HOST);
-	close(self->fd);
-	close(self->control);
-	close(self->manager);
+	faulty_fail_stop(control, HMMRT_FAULTY_COPY_TO_HOST);
+	close(fd);
+	close(control);
+	close(space);
 	EXPECT_EQ(0, module_remove("hmmrt_faulty"));
 }
 
-static int put_on_device(int manager, int fd, uint32_t id, char *buf, size_t len)
+static int to_device(int fd, const char *addr, size_t len)
 {
-	int rc = faulty_range(fd, HMMRT_FAULTY_IOC_TO_DEVICE, buf, len);
+	return faulty_range(fd, HMMRT_FAULTY_IOC_TO_DEVICE, addr, len);
+}
 
-	if (!rc && pages_at(manager, buf, len, id) != (long)(len / PAGE_BYTES))
+/* Moves pages of the buffer to the first device. */
+static int put_on_device(size_t len)
+{
+	int rc = to_device(fd, buf, len);
+
+	if (!rc && count_at(A, buf, len) != (long)(len / PAGE_BYTES))
 		rc = -EIO;
 	return rc;
 }
@@ -72,65 +71,32 @@ TEST_F(going, file_of_a_removed_device_is_enodev)
 {
 	uint64_t value;
 
-	ASSERT_EQ(0, put_on_device(self->manager, self->fd, self->id, self->buf,
-				   LEN));
-	ASSERT_EQ(0, faulty_devices(self->control, 0));
-	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
-	EXPECT_EQ(-ENODEV, faulty_read(self->fd, self->buf, &value));
-	EXPECT_EQ(-ENODEV, faulty_write(self->fd, self->buf, 5));
-	EXPECT_EQ(-ENODEV, faulty_range(self->fd, HMMRT_FAULTY_IOC_TO_DEVICE,
-					self->buf, LEN));
+	ASSERT_EQ(0, put_on_device(LEN));
+	ASSERT_EQ(0, faulty_devices(control, 0));
+	EXPECT_EQ(-1, pages_check(buf, LEN, 1));
+	EXPECT_EQ(-ENODEV, faulty_read(fd, buf, &value));
+	EXPECT_EQ(-ENODEV, faulty_write(fd, buf, 5));
+	EXPECT_EQ(-ENODEV, to_device(fd, buf, LEN));
 	EXPECT_EQ(-ENOENT, open_faulty(0));
-	EXPECT_EQ(-ENODEV, cmd_prefetch(self->manager, self->buf, LEN, self->id,
-					NULL));
+	EXPECT_EQ(-ENODEV, prefetch(A, buf, LEN));
 	/* The file does not work for a new device of the same name. */
-	ASSERT_EQ(0, faulty_devices(self->control, 1));
-	EXPECT_EQ(-ENODEV, faulty_read(self->fd, self->buf, &value));
-	close(self->fd);
-	self->fd = open_faulty(0);
-	ASSERT_LE(0, self->fd);
-	ASSERT_EQ(0, faulty_read(self->fd, self->buf, &value));
+	ASSERT_EQ(0, faulty_devices(control, 1));
+	EXPECT_EQ(-ENODEV, faulty_read(fd, buf, &value));
+	close(fd);
+	fd = open_faulty(0);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, faulty_read(fd, buf, &value));
 	EXPECT_EQ(1, value);
 }
 
 TEST_F(going, module_with_an_open_file_is_not_unloaded)
 {
 	EXPECT_EQ(-EWOULDBLOCK, module_remove("hmmrt_faulty"));
-	ASSERT_EQ(0, faulty_devices(self->control, 0));
+	ASSERT_EQ(0, faulty_devices(control, 0));
 	EXPECT_EQ(-EWOULDBLOCK, module_remove("hmmrt_faulty"));
 }
 
 /* --- fork, exit and mremap of device pages -------------------------------- */
-
-static pid_t child_that_checks(char *buf, size_t len, int *go)
-{
-	int gate[2];
-	pid_t pid;
-	char c;
-
-	if (pipe2(gate, O_CLOEXEC))
-		return -1;
-	pid = fork();
-	if (!pid) {
-		/* Otherwise read() would never return if the parent fails. */
-		close(gate[1]);
-		_exit(read(gate[0], &c, 1) != 1 ? 2 :
-						  pages_check(buf, len, 1) != -1);
-	}
-	close(gate[0]);
-	*go = gate[1];
-	return pid;
-}
-
-static int child_end(pid_t pid, int go)
-{
-	int status = -1;
-
-	if (write(go, "g", 1) != 1 || waitpid(pid, &status, 0) != pid)
-		return -1;
-	close(go);
-	return status;
-}
 
 /*
  * All pages are shared with a child and some are moved, while the binding
@@ -140,113 +106,82 @@ TEST_F(going, shared_and_moved_pages_migrate_back)
 {
 	const size_t part = 32 * PAGE_BYTES;
 	char *moved = arena_anon(part);
+	struct gate gate = GATE();
 	pid_t pid;
-	int go;
 
-	ASSERT_EQ(0, put_on_device(self->manager, self->fd, self->id, self->buf,
-				   LEN));
-	pid = child_that_checks(self->buf, LEN, &go);
-	ASSERT_LT(0, pid);
-	ASSERT_EQ(moved, mremap(self->buf, part, part,
-				MREMAP_MAYMOVE | MREMAP_FIXED, moved));
-	ASSERT_EQ(0, faulty_devices(self->control, 0));
+	ASSERT_EQ(0, put_on_device(LEN));
+	pid = FORK();
+	if (!pid)
+		_exit(!gate_wait(&gate) || pages_check(buf, LEN, 1) != -1);
+	ASSERT_EQ(moved, mremap(buf, part, part, MREMAP_MAYMOVE | MREMAP_FIXED,
+				moved));
+	ASSERT_EQ(0, faulty_devices(control, 0));
 	EXPECT_EQ(-1, pages_check(moved, part, 1));
-	EXPECT_EQ(-1, pages_check(self->buf + part, LEN - part,
-				  1 + part / PAGE_BYTES));
-	EXPECT_EQ(0, child_end(pid, go));
+	EXPECT_EQ(-1,
+		  pages_check(buf + part, LEN - part, 1 + part / PAGE_BYTES));
+	ASSERT_TRUE(gate_open(&gate));
+	EXPECT_EQ(0, process_wait(pid));
 }
 
 /* Moves pages to the device, leaves them to a forked child, and exits. */
-static void parent_run(char *buf, int manager, int gate)
+static void parent_run(struct gate *gate)
 {
 	int fd = open_faulty(0);
-	char c;
 
-	if (fd < 0 || faulty_range(fd, HMMRT_FAULTY_IOC_TO_DEVICE, buf, LEN))
+	if (fd < 0 || to_device(fd, buf, LEN))
 		_exit(3);
 	if (fork())
 		_exit(0);
 	close(fd);
-	close(manager);
-	_exit(read(gate, &c, 1) != 1 ? 2 : pages_check(buf, LEN, 1) != -1);
+	close(space);
+	_exit(!gate_wait(gate) ? 2 : pages_check(buf, LEN, 1) != -1);
 }
 
 TEST_F(going, pages_of_an_orphaned_child_migrate_back)
 {
-	int gate[2], status = -1;
+	struct gate gate = GATE();
+	int status = -1;
 	pid_t pid;
 
-	ASSERT_EQ(0, pipe2(gate, O_CLOEXEC));
 	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1));
-	close(self->fd);
-	pid = fork();
-	if (!pid) {
-		close(gate[1]);
-		parent_run(self->buf, self->manager, gate[0]);
-	}
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	ASSERT_EQ(0, status);
-	EXPECT_LT(0, device_used_bytes(self->manager, self->id));
-	ASSERT_EQ(0, faulty_devices(self->control, 0));
-	ASSERT_EQ(1, write(gate[1], "g", 1));
+	close(fd);
+	fd = -1;
+	pid = FORK();
+	if (!pid)
+		parent_run(&gate);
+	ASSERT_EQ(0, process_wait(pid));
+	EXPECT_LT(0, device_used_bytes(space, id_of(A)));
+	ASSERT_EQ(0, faulty_devices(control, 0));
+	ASSERT_TRUE(gate_open(&gate));
 	ASSERT_LT(0, waitpid(-1, &status, 0));
 	EXPECT_EQ(0, status);
-	close(gate[0]);
-	close(gate[1]);
-	self->fd = -1;
 }
 
 TEST_F(going, unbind_leaves_pages_of_other_devices)
 {
 	const size_t half = BLOCK_BYTES / 2;
-	int fd = open_faulty(1);
-	uint32_t other;
+	int other = open_faulty(1);
 
-	ASSERT_EQ(0, device_named(self->manager, "hmmrt-faulty1", &other));
-	ASSERT_EQ(0, put_on_device(self->manager, self->fd, self->id, self->buf,
-				   half));
-	ASSERT_EQ(0, put_on_device(self->manager, fd, other, self->buf + half,
-				   half));
-	close(self->fd);
-	EXPECT_EQ(half / PAGE_BYTES, pages_at(self->manager, self->buf, half,
-					      HMMRT_LOCATION_HOST));
-	EXPECT_EQ(half / PAGE_BYTES,
-		  pages_at(self->manager, self->buf + half, half, other));
+	ASSERT_EQ(0,
+		  device_named(space, "hmmrt-faulty1", &session.devices[B].id));
+	ASSERT_EQ(0, put_on_device(half));
+	ASSERT_EQ(0, to_device(other, buf + half, half));
+	ASSERT_AT(B, buf + half, half);
 	close(fd);
-	EXPECT_EQ(-1, pages_check(self->buf, 2 * half, 1));
-	self->fd = -1;
+	EXPECT_AT(HOST, buf, half);
+	EXPECT_AT(B, buf + half, half);
+	close(other);
+	EXPECT_EQ(-1, pages_check(buf, 2 * half, 1));
+	fd = -1;
 }
 
 /* --- calls in progress ---------------------------------------------------- */
 
-struct prefetch {
-	pthread_t thread;
-	int manager;
-	uint32_t id;
-	char *addr;
-	size_t len;
-	int rc;
-};
+#define PREFETCHED	(8192 * BLOCK_BYTES)
 
-static void *prefetch_run(void *arg)
+static void *prefetch_run(void *addr)
 {
-	struct prefetch *prefetch = arg;
-
-	prefetch->rc = cmd_prefetch(prefetch->manager, prefetch->addr,
-				    prefetch->len, prefetch->id, NULL);
-	return NULL;
-}
-
-static bool wait_for_use(int manager, uint32_t id)
-{
-	unsigned int try;
-
-	for (try = 0; try < 3000; try++) {
-		if (device_used_bytes(manager, id) > 0)
-			return true;
-		usleep(1000);
-	}
-	return false;
+	return (void *)(long)prefetch(A, addr, PREFETCHED);
 }
 
 /*
@@ -255,30 +190,27 @@ static bool wait_for_use(int manager, uint32_t id)
  */
 TEST_F(going, prefetch_in_progress_ends_with_its_device)
 {
-	struct prefetch prefetch = {
-		.manager = self->manager,
-		.id = self->id,
-		.len = 8192 * BLOCK_BYTES,
-	};
+	char *addr = mmap(NULL, PREFETCHED, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	pthread_t thread;
 	size_t at;
+	void *rc;
 
-	prefetch.addr = mmap(NULL, prefetch.len, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	ASSERT_NE(MAP_FAILED, (void *)prefetch.addr);
-	for (at = 0; at < prefetch.len; at += BLOCK_BYTES)
-		((char *)prefetch.addr)[at] = 1;
-	ASSERT_EQ(0, pthread_create(&prefetch.thread, NULL, prefetch_run,
-				    &prefetch));
-	ASSERT_TRUE(wait_for_use(self->manager, self->id));
-	ASSERT_EQ(0, faulty_devices(self->control, 0));
-	ASSERT_EQ(0, pthread_join(prefetch.thread, NULL));
-	EXPECT_EQ(-ENODEV, prefetch.rc);
-	munmap(prefetch.addr, prefetch.len);
+	ASSERT_NE(MAP_FAILED, (void *)addr);
+	for (at = 0; at < PREFETCHED; at += BLOCK_BYTES)
+		addr[at] = 1;
+	thread = THREAD(prefetch_run, addr);
+	ASSERT_TRUE(WAIT_UNTIL(device_used_bytes(space, id_of(A)) > 0, 3));
+	ASSERT_EQ(0, faulty_devices(control, 0));
+	ASSERT_EQ(0, pthread_join(thread, &rc));
+	EXPECT_EQ(-ENODEV, (long)rc);
+	munmap(addr, PREFETCHED);
 }
 
-static void *go_slowly(void *arg)
+static void *go_slowly(void *unused)
 {
-	return (void *)(long)faulty_devices(*(int *)arg, 0);
+	(void)unused;
+	return (void *)(long)faulty_devices(control, 0);
 }
 
 /*
@@ -293,24 +225,22 @@ TEST_F(going, id_of_a_device_in_removal_is_not_reused)
 	uint32_t sample;
 	void *rc;
 
-	ASSERT_EQ(0, put_on_device(self->manager, self->fd, self->id, self->buf,
-				   4 * PAGE_BYTES));
-	ASSERT_EQ(0, faulty_fail_always(self->control,
-					HMMRT_FAULTY_COPY_TO_HOST));
-	ASSERT_EQ(0, pthread_create(&thread, NULL, go_slowly, &self->control));
+	ASSERT_EQ(0, put_on_device(4 * PAGE_BYTES));
+	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_TO_HOST));
+	thread = THREAD(go_slowly, NULL);
 	for (try = 0; try < 10000; try++) {
-		if (cmd_device_info(self->manager, self->id, &info) == -ENODEV)
+		if (cmd_device_info(space, id_of(A), &info) == -ENODEV)
 			break;
 		usleep(100);
 	}
 	ASSERT_EQ(0, module_insert("hmmrt_sample", ""));
-	EXPECT_EQ(0, device_named(self->manager, "hmmrt-sample", &sample));
+	EXPECT_EQ(0, device_named(space, "hmmrt-sample", &sample));
 	/*
 	 * If pages are still on it, it was there when the new device got its
 	 * id.
 	 */
-	if (pages_at(self->manager, self->buf, 4 * PAGE_BYTES, self->id) > 0)
-		EXPECT_NE(self->id, sample);
+	if (count_at(A, buf, 4 * PAGE_BYTES) > 0)
+		EXPECT_NE(id_of(A), sample);
 	ASSERT_EQ(0, pthread_join(thread, &rc));
 	EXPECT_EQ(NULL, rc);
 	EXPECT_EQ(0, module_remove("hmmrt_sample"));
@@ -330,29 +260,27 @@ static void *touch(void *arg)
  * be killed with both open. It is forked before a copy is held, because fork()
  * waits for the page faults of this process.
  */
-static pid_t other_process(int control, int manager, bool closes, int go,
-			   int ready)
+static pid_t other_process(bool closes, struct gate *go, struct gate *ready)
 {
 	pid_t pid = fork();
 	int fd;
-	char c;
 
 	if (pid)
 		return pid;
 	close(control);
-	close(manager);
-	if (read(go, &c, 1) != 1)
+	close(space);
+	if (!gate_wait(go))
 		_exit(2);
-	manager = open_manager();
+	space = open_manager();
 	fd = open_faulty(1);
-	if (manager < 0 || cmd_space_create(manager) || fd < 0)
+	if (space < 0 || cmd_space_create(space) || fd < 0)
 		_exit(3);
 	if (closes) {
 		close(fd);
-		close(manager);
+		close(space);
 		_exit(0);
 	}
-	if (write(ready, "r", 1) != 1)
+	if (!gate_open(ready))
 		_exit(4);
 	pause();
 	_exit(5);
@@ -365,45 +293,34 @@ static pid_t other_process(int control, int manager, bool closes, int go,
  */
 TEST_F(going, held_copy_holds_up_nothing_else)
 {
-	int go[2], ready[2], status = -1;
-	pthread_t thread;
+	struct gate go = GATE(), ready = GATE();
 	pid_t closer, killed;
+	pthread_t thread;
 	void *value;
-	char c;
 
-	ASSERT_EQ(0, pipe2(go, O_CLOEXEC));
-	ASSERT_EQ(0, pipe2(ready, O_CLOEXEC));
-	closer = other_process(self->control, self->manager, true, go[0],
-			       ready[1]);
+	closer = other_process(true, &go, &ready);
 	ASSERT_LT(0, closer);
-	ASSERT_EQ(0, put_on_device(self->manager, self->fd, self->id, self->buf,
-				   LEN));
-	killed = other_process(self->control, self->manager, false, go[0],
-			       ready[1]);
+	ASSERT_EQ(0, put_on_device(LEN));
+	killed = other_process(false, &go, &ready);
 	ASSERT_LT(0, killed);
-	ASSERT_LE(0, faulty_hold(self->control, true));
-	ASSERT_EQ(0, pthread_create(&thread, NULL, touch, self->buf));
-	ASSERT_EQ(0, faulty_wait_held(self->control));
+	ASSERT_LE(0, faulty_hold(control, true));
+	thread = THREAD(touch, buf);
+	ASSERT_EQ(0, faulty_wait_held(control));
 
-	ASSERT_EQ(2, write(go[1], "gg", 2));
-	EXPECT_EQ(closer, waitpid(closer, &status, 0));
-	EXPECT_EQ(0, status);
-	EXPECT_EQ(1, faulty_hold(self->control, true));
-	EXPECT_EQ(1, read(ready[0], &c, 1));
-	EXPECT_EQ(0, kill(killed, SIGKILL));
-	EXPECT_EQ(killed, waitpid(killed, &status, 0));
-	EXPECT_EQ(1, faulty_hold(self->control, true));
-	EXPECT_EQ(0, faulty_devices(self->control, 1));
-	EXPECT_EQ(1, faulty_hold(self->control, true));
+	ASSERT_TRUE(gate_open(&go));
+	ASSERT_TRUE(gate_open(&go));
+	EXPECT_EQ(0, process_wait(closer));
+	EXPECT_EQ(1, faulty_hold(control, true));
+	EXPECT_TRUE(gate_wait(&ready));
+	EXPECT_EQ(0, process_kill(killed));
+	EXPECT_EQ(1, faulty_hold(control, true));
+	EXPECT_EQ(0, faulty_devices(control, 1));
+	EXPECT_EQ(1, faulty_hold(control, true));
 
-	EXPECT_LE(0, faulty_hold(self->control, false));
+	EXPECT_LE(0, faulty_hold(control, false));
 	ASSERT_EQ(0, pthread_join(thread, &value));
 	EXPECT_EQ(1, (uintptr_t)value);
-	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
-	close(go[0]);
-	close(go[1]);
-	close(ready[0]);
-	close(ready[1]);
+	EXPECT_EQ(-1, pages_check(buf, LEN, 1));
 }
 
 /*
@@ -415,21 +332,19 @@ TEST_F(going, files_close_under_a_held_copy)
 	pthread_t thread;
 	void *value;
 
-	ASSERT_EQ(0, put_on_device(self->manager, self->fd, self->id, self->buf,
-				   PAGE_BYTES));
-	ASSERT_EQ(0, faulty_fail_always(self->control,
-					HMMRT_FAULTY_COPY_TO_HOST));
-	close(self->fd);
-	self->fd = -1;
-	faulty_fail_stop(self->control, HMMRT_FAULTY_COPY_TO_HOST);
-	ASSERT_EQ(1, pages_at(self->manager, self->buf, PAGE_BYTES, self->id));
-	ASSERT_LE(0, faulty_hold(self->control, true));
-	ASSERT_EQ(0, pthread_create(&thread, NULL, touch, self->buf));
-	ASSERT_EQ(0, faulty_wait_held(self->control));
-	close(self->manager);
-	self->manager = -1;
-	EXPECT_EQ(1, faulty_hold(self->control, true));
-	EXPECT_LE(0, faulty_hold(self->control, false));
+	ASSERT_EQ(0, put_on_device(PAGE_BYTES));
+	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_TO_HOST));
+	close(fd);
+	fd = -1;
+	faulty_fail_stop(control, HMMRT_FAULTY_COPY_TO_HOST);
+	ASSERT_AT(A, buf, PAGE_BYTES);
+	ASSERT_LE(0, faulty_hold(control, true));
+	thread = THREAD(touch, buf);
+	ASSERT_EQ(0, faulty_wait_held(control));
+	close(space);
+	space = -1;
+	EXPECT_EQ(1, faulty_hold(control, true));
+	EXPECT_LE(0, faulty_hold(control, false));
 	ASSERT_EQ(0, pthread_join(thread, &value));
 	EXPECT_EQ(1, (uintptr_t)value);
 }
@@ -440,16 +355,15 @@ TEST_F(going, quota_is_dropped_with_its_device)
 	struct hmmrt_quota quota;
 	uint32_t id;
 
-	ASSERT_EQ(0, cmd_set_quota(self->manager, self->id, BLOCK_BYTES, 3,
-				   NULL));
-	ASSERT_EQ(0, faulty_devices(self->control, 0));
-	close(self->fd);
-	ASSERT_EQ(0, faulty_devices(self->control, 2));
-	self->fd = open_faulty(0);
-	ASSERT_LE(0, self->fd);
-	ASSERT_EQ(0, device_named(self->manager, "hmmrt-faulty0", &id));
-	ASSERT_EQ(self->id, id);
-	ASSERT_EQ(0, cmd_get_quota(self->manager, id, &quota));
+	ASSERT_EQ(0, cmd_set_quota(space, id_of(A), BLOCK_BYTES, 3, NULL));
+	ASSERT_EQ(0, faulty_devices(control, 0));
+	close(fd);
+	ASSERT_EQ(0, faulty_devices(control, 2));
+	fd = open_faulty(0);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, device_named(space, "hmmrt-faulty0", &id));
+	ASSERT_EQ(id_of(A), id);
+	ASSERT_EQ(0, cmd_get_quota(space, id, &quota));
 	EXPECT_EQ(HMMRT_QUOTA_NO_LIMIT, quota.out_limit_bytes);
 	EXPECT_EQ(HMMRT_PRIORITY_DEFAULT, quota.out_priority);
 }
@@ -548,7 +462,7 @@ static void user_run(char *buf, unsigned int seed)
  * Adds and removes devices until all children have exited. Returns how many of
  * them exited with 0.
  */
-static unsigned int come_and_go(int control)
+static unsigned int come_and_go(void)
 {
 	static const enum hmmrt_faulty_op ops[] = {
 		HMMRT_FAULTY_POPULATE, HMMRT_FAULTY_PREPARE,
@@ -576,27 +490,22 @@ TEST_F(going, devices_are_added_removed_and_fail_under_load)
 	unsigned int i;
 	pid_t pid;
 
-	close(self->fd);
+	close(fd);
 	for (i = 0; i < PROCESSES; i++) {
 		pid = fork();
 		if (!pid)
-			user_run(self->buf, i + 1);
+			user_run(buf, i + 1);
 		ASSERT_LT(0, pid);
 	}
-	EXPECT_EQ(PROCESSES, come_and_go(self->control));
-	self->fd = -1;
+	EXPECT_EQ(PROCESSES, come_and_go());
+	fd = -1;
 }
 
 /* --- several drivers ------------------------------------------------------ */
 
 FIXTURE(drivers) {
-	struct session session;
-	struct agent *agent;
-	int manager;
-	int control;
 	int faulty;
 	int dmirror;
-	char *buf;
 };
 
 FIXTURE_SETUP(drivers)
@@ -605,29 +514,25 @@ FIXTURE_SETUP(drivers)
 		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, module_insert("hmmrt_faulty", ""));
 	ASSERT_EQ(0, module_insert("hmmrt_dmirror", "memory=64"));
-	ASSERT_EQ(0, session_start(&self->session, 1, 1));
-	self->agent = session_agent(&self->session);
-	self->manager = self->session.space;
-	self->control = open_faulty_control();
-	ASSERT_EQ(0, faulty_devices(self->control, 1));
+	DEVICES_SETUP();
+	control = open_faulty_control();
+	ASSERT_EQ(0, faulty_devices(control, 1));
 	self->faulty = open_faulty(0);
 	ASSERT_LE(0, self->faulty);
 	self->dmirror = open("/dev/hmm_dmirror0", O_RDWR | O_CLOEXEC);
 	ASSERT_LE(0, self->dmirror);
-	self->buf = arena_anon(BLOCK_BYTES);
-	ASSERT_NE(NULL, self->buf);
-	pages_fill(self->buf, BLOCK_BYTES, 1);
+	buf = FILLED(BLOCK_BYTES);
 }
 
 FIXTURE_TEARDOWN(drivers)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
 		return;
-	munmap(self->buf, BLOCK_BYTES);
+	munmap(buf, BLOCK_BYTES);
 	close(self->faulty);
-	close(self->control);
+	close(control);
 	close(self->dmirror);
-	EXPECT_EQ(0, session_end(&self->session));
+	DEVICES_TEARDOWN();
 	EXPECT_EQ(0, module_remove("hmmrt_dmirror"));
 	EXPECT_EQ(0, module_remove("hmmrt_faulty"));
 }
@@ -650,13 +555,13 @@ static int dmirror_call(int fd, unsigned int call, void *addr, void *data)
 /* Each device reads what the previous one wrote, wherever the page is. */
 TEST_F(drivers, four_take_turns_on_one_word)
 {
-	uint64_t *word = (uint64_t *)self->buf, found, data[PAGE_BYTES / 8];
+	uint64_t *word = (uint64_t *)buf, found, data[PAGE_BYTES / 8];
 	uint64_t value = 1;
 	unsigned int round;
 
 	for (round = 0; round < 30; round++) {
-		ASSERT_VALUE(value, agent_read(self->agent, word));
-		ASSERT_DONE(agent_write(self->agent, word, ++value));
+		ASSERT_VALUE(value, dev_read(A, word));
+		ASSERT_DONE(dev_write(A, word, ++value));
 		ASSERT_EQ(0, faulty_read(self->faulty, word, &found));
 		ASSERT_EQ(value, found);
 		ASSERT_EQ(0, faulty_write(self->faulty, word, ++value));
@@ -674,8 +579,8 @@ TEST_F(drivers, four_take_turns_on_one_word)
 			ASSERT_EQ(value++, (*word)++);
 	}
 	EXPECT_EQ(value, *word);
-	EXPECT_EQ(-1, pages_check(self->buf + PAGE_BYTES,
-				  BLOCK_BYTES - PAGE_BYTES, 2));
+	EXPECT_EQ(-1,
+		  pages_check(buf + PAGE_BYTES, BLOCK_BYTES - PAGE_BYTES, 2));
 }
 
 struct worker {
@@ -742,7 +647,7 @@ static void *dmirror_work(void *arg)
 /* All use one page at the same time, each with its own word. */
 TEST_F(drivers, four_writers_of_one_page_lose_no_write)
 {
-	uint64_t *words = (uint64_t *)self->buf, value = 0;
+	uint64_t *words = (uint64_t *)buf, value = 0;
 	struct worker workers[2];
 	unsigned int i;
 
@@ -750,7 +655,7 @@ TEST_F(drivers, four_writers_of_one_page_lose_no_write)
 		workers[i] = (struct worker){
 			.faulty = self->faulty,
 			.dmirror = self->dmirror,
-			.page = self->buf,
+			.page = buf,
 			.word = &words[8 + i],
 			.end = time(NULL) + RUN_S,
 		};
@@ -764,10 +669,10 @@ TEST_F(drivers, four_writers_of_one_page_lose_no_write)
 	ASSERT_EQ(0, pthread_create(&workers[1].thread, NULL, dmirror_work,
 				    &workers[1]));
 	while (time(NULL) < workers[0].end) {
-		ASSERT_DONE(agent_write(self->agent, &words[16], ++value));
+		ASSERT_DONE(dev_write(A, &words[16], ++value));
 		ASSERT_EQ(value, *(volatile uint64_t *)&words[16]);
 		words[24] = value;
-		ASSERT_VALUE(value, agent_read(self->agent, &words[24]));
+		ASSERT_VALUE(value, dev_read(A, &words[24]));
 	}
 	for (i = 0; i < 2; i++) {
 		ASSERT_EQ(0, pthread_join(workers[i].thread, NULL));
