@@ -11,12 +11,9 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include "lib/amount.h"
-#include "lib/harness.h"
-#include "lib/modules.h"
-#include "lib/session.h"
+#include "lib/fixture.h"
 #include "lib/setting.h"
 
 #define DEVICE_BYTES	amount(16UL << 20, 8UL << 20)
@@ -61,8 +58,12 @@ struct plan {
 	const char *cgroup;		/* cgroup.procs to join, or NULL */
 };
 
-static struct answer carry_out(struct session *session, char *buf, size_t len,
-			       char order)
+static bool is_done(struct outcome outcome)
+{
+	return !outcome.error && !outcome.signal;
+}
+
+static struct answer carry_out(size_t len, char order)
 {
 	struct answer answer = { .pid = getpid() };
 	struct hmmrt_quota quota;
@@ -70,34 +71,28 @@ static struct answer carry_out(struct session *session, char *buf, size_t len,
 	struct outcome outcome;
 
 	if (order == PREFETCH) {
-		answer.right = !cmd_prefetch(session->space, buf, len,
-					     session->devices[0].id, NULL);
+		answer.right = !prefetch(A, buf, len);
 	} else if (order == REFRAIN) {
-		answer.right = !cmd_set_quota(session->space,
-					      session->devices[0].id, 0,
-					      DEFAULT, NULL);
+		answer.right =
+			!cmd_set_quota(space, id_of(A), 0, DEFAULT, NULL);
 	} else if (order == FILL) {
-		outcome = agent_fill(session_agent(session), buf, len,
-				     PAGE_BYTES, 77);
-		answer.right = !outcome.error && !outcome.signal;
+		answer.right = is_done(dev_fill(A, buf, len, 77));
 	} else {
-		outcome = agent_sum(session_agent(session), buf, len,
-				    PAGE_BYTES);
-		answer.right = !outcome.error && !outcome.signal &&
+		outcome = dev_sum(A, buf, len);
+		answer.right = is_done(outcome) &&
 			       outcome.value == pages_sum(len, 77);
 	}
-	stats = session_stats(session, 0);
+	stats = stats_of(A);
 	answer.faults = stats.out_device_faults;
 	answer.evicted = stats.out_evicted_pages;
-	if (cmd_get_quota(session->space, session->devices[0].id, &quota))
+	if (cmd_get_quota(space, id_of(A), &quota))
 		answer.right = false;
 	answer.used = quota.out_used_bytes;
 	return answer;
 }
 
 /* Leaves a child with the memory but no device. The test reaps it. */
-static int run_holder(struct session *session, const char *buf, size_t len,
-		      int orders, int answers)
+static int run_holder(size_t len, int orders, int answers)
 {
 	struct answer answer = { .right = true };
 	pid_t pid = fork();
@@ -105,8 +100,8 @@ static int run_holder(struct session *session, const char *buf, size_t len,
 
 	if (pid)
 		_exit(pid < 0);
-	close(session->devices[0].gpu);
-	close(session->space);
+	close(session.devices[A].gpu);
+	close(space);
 	answer.pid = getpid();
 	if (write(answers, &answer, sizeof(answer)) != sizeof(answer) ||
 	    read(orders, &order, 1) != 1)
@@ -116,29 +111,28 @@ static int run_holder(struct session *session, const char *buf, size_t len,
 
 static int be_other(const struct plan *plan, int orders, int answers)
 {
-	char *buf = arena_anon(plan->len);
-	struct session session;
 	char order;
 
+	buf = arena_anon(plan->len);
 	if (plan->cgroup && !write_text(plan->cgroup, "0"))
 		return 2;
-	if (!buf || session_start(&session, 1, 1) ||
-	    cmd_set_quota(session.space, session.devices[0].id, plan->limit,
-			  plan->priority, NULL))
+	if (!buf || session_start(&session, 1, 1))
+		return 3;
+	space = session.space;
+	if (cmd_set_quota(space, id_of(A), plan->limit, plan->priority, NULL))
 		return 3;
 	pages_fill(buf, plan->len, 77);
 	while (read(orders, &order, 1) == 1 && order != QUIT) {
 		struct answer answer;
 
 		if (order == INHERIT)
-			return run_holder(&session, buf, plan->len, orders,
-					  answers);
-		answer = carry_out(&session, buf, plan->len, order);
+			return run_holder(plan->len, orders, answers);
+		answer = carry_out(plan->len, order);
 		if (write(answers, &answer, sizeof(answer)) != sizeof(answer))
 			return 4;
 	}
-	session_unbind(&session, 0);
-	close(session.space);
+	session_unbind(&session, A);
+	close(space);
 	return 0;
 }
 
@@ -162,8 +156,8 @@ static void kill_others(void)
 	size_t i;
 
 	for (i = 0; i < OTHERS_MAX; i++) {
-		if (others[i] > 0 && !kill(others[i], SIGKILL))
-			waitpid(others[i], NULL, 0);
+		if (others[i] > 0)
+			process_kill(others[i]);
 		others[i] = 0;
 	}
 }
@@ -210,36 +204,45 @@ static struct answer ask(const struct other *other, char order)
 	return answer_of(other);
 }
 
+/* The same, where the other process must succeed. */
+#define ASK(other, order)						\
+	({								\
+		struct answer _answer = ask(other, order);		\
+									\
+		EXPECT_TRUE(_answer.right);				\
+		_answer;						\
+	})
+
+/* A plan at the default priority without a limit. */
+static struct plan plan_of(size_t len)
+{
+	return (struct plan){ len, DEFAULT, NO_LIMIT, NULL };
+}
+
 /* Ends *other. The caller must end *holder. */
 static bool inherit(const struct other *other, struct other *holder)
 {
 	struct answer answer = ask(other, INHERIT);
-	int status;
 
 	*holder = *other;
 	holder->pid = answer.pid;
 	if (!answer.right)
 		return false;
 	note_other(other->pid, holder->pid);
-	return waitpid(other->pid, &status, 0) == other->pid && !status;
+	return !process_wait(other->pid);
 }
 
 static bool end_other(struct other *other)
 {
-	int status;
-
 	note_other(other->pid, 0);
 	tell(other, QUIT);
 	close(other->orders);
 	close(other->answers);
-	return waitpid(other->pid, &status, 0) == other->pid &&
-	       WIFEXITED(status) && !WEXITSTATUS(status);
+	return !process_wait(other->pid);
 }
 
 FIXTURE(processes) {
 	char parameters[SIMGPU_PARAMETERS];
-	int fd;
-	uint32_t id;
 };
 
 FIXTURE_SETUP(processes)
@@ -257,8 +260,8 @@ FIXTURE_SETUP(processes)
 	snprintf(module, sizeof(module), "devices=2 memory=%lu",
 		 DEVICE_BYTES >> 20);
 	ASSERT_EQ(0, simgpu_replace(self->parameters, module));
-	self->fd = open_manager();
-	ASSERT_EQ(0, device_named(self->fd, "hmmrt-gpu0", &self->id));
+	space = open_manager();
+	ASSERT_EQ(0, device_named(space, "hmmrt-gpu0", &session.devices[A].id));
 }
 
 FIXTURE_TEARDOWN(processes)
@@ -270,20 +273,14 @@ FIXTURE_TEARDOWN(processes)
 	rmdir(CGROUP "/b");
 	rmdir(CGROUP);
 	EXPECT_TRUE(write_text(PROCESSES_MAX, "1024"));
-	close(self->fd);
+	close(space);
 	EXPECT_EQ(0, simgpu_restore(self->parameters));
 }
 
-static bool is_given_back(const FIXTURE_DATA(processes) *self)
+static bool is_given_back(void)
 {
-	unsigned int try;
-
-	for (try = 0; try < GIVE_BACK_LIMIT_S * 100; try++) {
-		if (!device_used_bytes(self->fd, self->id))
-			return true;
-		usleep(10000);
-	}
-	return false;
+	return WAIT_UNTIL(!device_used_bytes(space, id_of(A)),
+			  GIVE_BACK_LIMIT_S);
 }
 
 #define MODEST	(DEVICE_BYTES / 4)
@@ -292,12 +289,11 @@ static bool is_given_back(const FIXTURE_DATA(processes) *self)
  * The modest process puts its memory on the device, then the greedy one uses
  * all of its own, which is more than the device has.
  */
-static struct answer next_to_a_greedy_one(FIXTURE_DATA(processes) *self,
-					  struct __test_metadata *_metadata,
+static struct answer next_to_a_greedy_one(struct __test_metadata *_metadata,
 					  const struct plan *modest_plan,
 					  uint64_t *faults)
 {
-	const struct plan greedy_plan = { MOST, DEFAULT, NO_LIMIT, NULL };
+	const struct plan greedy_plan = plan_of(MOST);
 	struct other modest, greedy;
 	struct answer answer;
 
@@ -307,26 +303,23 @@ static struct answer next_to_a_greedy_one(FIXTURE_DATA(processes) *self,
 	EXPECT_EQ(MODEST, answer.used);
 	*faults = answer.faults;
 	ASSERT_TRUE(start_other(&greedy, &greedy_plan));
-	answer = ask(&greedy, FILL);
-	EXPECT_TRUE(answer.right);
-	EXPECT_LT(0, answer.evicted);
-	EXPECT_TRUE(ask(&greedy, PREFETCH).right);
-	EXPECT_TRUE(ask(&greedy, CHECK).right);
-	answer = ask(&modest, CHECK);
-	EXPECT_TRUE(answer.right);
+	EXPECT_LT(0, ASK(&greedy, FILL).evicted);
+	ASK(&greedy, PREFETCH);
+	ASK(&greedy, CHECK);
+	answer = ASK(&modest, CHECK);
 	EXPECT_TRUE(end_other(&greedy));
 	EXPECT_TRUE(end_other(&modest));
-	EXPECT_TRUE(is_given_back(self));
+	EXPECT_TRUE(is_given_back());
 	return answer;
 }
 
 TEST_F(processes, process_within_its_share_loses_nothing)
 {
-	const struct plan modest = { MODEST, DEFAULT, NO_LIMIT, NULL };
-	struct answer answer;
+	const struct plan modest = plan_of(MODEST);
 	uint64_t faults;
+	struct answer answer =
+		next_to_a_greedy_one(_metadata, &modest, &faults);
 
-	answer = next_to_a_greedy_one(self, _metadata, &modest, &faults);
 	EXPECT_EQ(0, answer.evicted);
 	EXPECT_EQ(faults, answer.faults);
 	EXPECT_EQ(MODEST, answer.used);
@@ -336,10 +329,10 @@ TEST_F(processes, process_within_its_share_loses_nothing)
 TEST_F(processes, process_with_low_priority_loses_memory)
 {
 	const struct plan modest = { MODEST, 0, NO_LIMIT, NULL };
-	struct answer answer;
 	uint64_t faults;
+	struct answer answer =
+		next_to_a_greedy_one(_metadata, &modest, &faults);
 
-	answer = next_to_a_greedy_one(self, _metadata, &modest, &faults);
 	EXPECT_LT(0, answer.evicted);
 	EXPECT_LT(faults, answer.faults);
 }
@@ -347,23 +340,18 @@ TEST_F(processes, process_with_low_priority_loses_memory)
 /* A process that comes later gets its share of a full device. */
 TEST_F(processes, later_process_gets_its_share_of_a_full_device)
 {
-	const struct plan plan = { MOST, DEFAULT, NO_LIMIT, NULL };
+	const struct plan plan = plan_of(MOST);
 	struct other first, second;
-	struct answer answer;
 
 	ASSERT_TRUE(start_other(&first, &plan));
 	EXPECT_EQ(DEVICE_BYTES, ask(&first, FILL).used);
 	ASSERT_TRUE(start_other(&second, &plan));
-	answer = ask(&second, FILL);
-	EXPECT_TRUE(answer.right);
-	EXPECT_EQ(DEVICE_BYTES / 2, answer.used);
-	answer = ask(&first, CHECK);
-	EXPECT_TRUE(answer.right);
-	EXPECT_EQ(DEVICE_BYTES / 2, answer.used);
-	EXPECT_TRUE(ask(&second, CHECK).right);
+	EXPECT_EQ(DEVICE_BYTES / 2, ASK(&second, FILL).used);
+	EXPECT_EQ(DEVICE_BYTES / 2, ASK(&first, CHECK).used);
+	ASK(&second, CHECK);
 	EXPECT_TRUE(end_other(&first));
 	EXPECT_TRUE(end_other(&second));
-	EXPECT_TRUE(is_given_back(self));
+	EXPECT_TRUE(is_given_back());
 }
 
 /* A process is killed while limits apply and all processes migrate memory. */
@@ -385,8 +373,7 @@ TEST_F(processes, process_killed_during_eviction_leaves_nothing)
 		tell(&other, FILL);
 		usleep(rand_r(&seed) % 200000);
 		note_other(victim.pid, 0);
-		ASSERT_EQ(0, kill(victim.pid, SIGKILL));
-		ASSERT_EQ(victim.pid, waitpid(victim.pid, NULL, 0));
+		ASSERT_EQ(0, process_kill(victim.pid));
 		close(victim.orders);
 		close(victim.answers);
 		ASSERT_TRUE(answer_of(&other).right);
@@ -394,7 +381,7 @@ TEST_F(processes, process_killed_during_eviction_leaves_nothing)
 	}
 	EXPECT_GE(3 * BLOCK_BYTES, ask(&other, CHECK).used);
 	EXPECT_TRUE(end_other(&other));
-	EXPECT_TRUE(is_given_back(self));
+	EXPECT_TRUE(is_given_back());
 }
 
 /* Both processes have pages in one chunk. Only the pages of one are evicted. */
@@ -402,9 +389,8 @@ TEST_F(processes, limit_evicts_only_pages_of_its_process)
 {
 	const size_t full = DEVICE_BYTES / 2 / BLOCK_BYTES;
 	const size_t most = full * BLOCK_BYTES + BLOCK_BYTES / 2;
-	const struct plan first_plan = { most, DEFAULT, NO_LIMIT, NULL };
-	const struct plan second_plan = { BLOCK_BYTES / 8, DEFAULT, NO_LIMIT,
-					  NULL };
+	const struct plan first_plan = plan_of(most);
+	const struct plan second_plan = plan_of(BLOCK_BYTES / 8);
 	struct hmmrt_device_info info;
 	struct other first, second;
 	struct answer answer;
@@ -417,20 +403,17 @@ TEST_F(processes, limit_evicts_only_pages_of_its_process)
 	ASSERT_TRUE(ask(&first, PREFETCH).right);
 	ASSERT_TRUE(start_other(&second, &second_plan));
 	ASSERT_TRUE(ask(&second, PREFETCH).right);
-	ASSERT_EQ(0, cmd_device_info(self->fd, self->id, &info));
+	ASSERT_EQ(0, cmd_device_info(space, id_of(A), &info));
 	ASSERT_EQ(1, info.out_partial_chunks);
 	ASSERT_EQ(full, info.out_full_chunks);
-	answer = ask(&second, REFRAIN);
-	EXPECT_TRUE(answer.right);
-	EXPECT_EQ(0, answer.used);
-	answer = ask(&first, CHECK);
-	EXPECT_TRUE(answer.right);
+	EXPECT_EQ(0, ASK(&second, REFRAIN).used);
+	answer = ASK(&first, CHECK);
 	EXPECT_EQ(0, answer.evicted);
 	EXPECT_EQ(most, answer.used);
-	EXPECT_TRUE(ask(&second, CHECK).right);
+	ASK(&second, CHECK);
 	EXPECT_TRUE(end_other(&first));
 	EXPECT_TRUE(end_other(&second));
-	EXPECT_TRUE(is_given_back(self));
+	EXPECT_TRUE(is_given_back());
 }
 
 /* Prefetches until all memory is on the device. Returns false on timeout. */
@@ -449,35 +432,29 @@ static bool prefetches_all(const struct other *other, size_t len)
 /* Memory left by an ended process is evicted for a running process. */
 TEST_F(processes, number_of_processes_with_memory_is_limited)
 {
-	const struct plan plan = { BLOCK_BYTES, DEFAULT, NO_LIMIT, NULL };
+	const struct plan plan = plan_of(BLOCK_BYTES);
 	struct other first, second, holder;
-	struct answer answer;
 
 	ASSERT_TRUE(write_text(PROCESSES_MAX, "1"));
 	ASSERT_TRUE(start_other(&first, &plan));
 	EXPECT_EQ(BLOCK_BYTES, ask(&first, PREFETCH).used);
 	ASSERT_TRUE(start_other(&second, &plan));
 	EXPECT_EQ(0, ask(&second, PREFETCH).used);
-	answer = ask(&second, FILL);
-	EXPECT_TRUE(answer.right);
-	EXPECT_EQ(0, answer.used);
-	answer = ask(&first, CHECK);
-	EXPECT_TRUE(answer.right);
-	EXPECT_EQ(0, answer.evicted);
+	EXPECT_EQ(0, ASK(&second, FILL).used);
+	EXPECT_EQ(0, ASK(&first, CHECK).evicted);
 	ASSERT_TRUE(inherit(&first, &holder));
-	EXPECT_EQ(BLOCK_BYTES, device_used_bytes(self->fd, self->id));
+	EXPECT_EQ(BLOCK_BYTES, device_used_bytes(space, id_of(A)));
 	EXPECT_TRUE(prefetches_all(&second, BLOCK_BYTES));
-	EXPECT_EQ(BLOCK_BYTES, device_used_bytes(self->fd, self->id));
-	EXPECT_TRUE(ask(&second, CHECK).right);
+	EXPECT_EQ(BLOCK_BYTES, device_used_bytes(space, id_of(A)));
+	ASK(&second, CHECK);
 	EXPECT_TRUE(end_other(&second));
 	EXPECT_TRUE(end_other(&holder));
-	EXPECT_TRUE(is_given_back(self));
+	EXPECT_TRUE(is_given_back());
 }
 
 /* --- cgroups -------------------------------------------------------------- */
 
-static int cgroup_quota(const FIXTURE_DATA(processes) *self, int cgroup,
-			uint32_t operation, uint64_t limit,
+static int cgroup_quota(int cgroup, uint32_t operation, uint64_t limit,
 			struct hmmrt_quota *quota)
 {
 	bool set = operation == HMMRT_QUOTA_SET;
@@ -485,19 +462,19 @@ static int cgroup_quota(const FIXTURE_DATA(processes) *self, int cgroup,
 	*quota = (struct hmmrt_quota){
 		.operation = operation,
 		.scope = HMMRT_QUOTA_OF_CGROUP,
-		.device_id = self->id,
+		.device_id = id_of(A),
 		.cgroup_fd = cgroup,
 		.limit_bytes = limit,
 		.priority = set ? HMMRT_PRIORITY_MAX : 0,
 	};
-	return cmd_quota(self->fd, quota);
+	return cmd_quota(space, quota);
 }
 
-static uint64_t cgroup_used(const FIXTURE_DATA(processes) *self, int cgroup)
+static uint64_t cgroup_used(int cgroup)
 {
 	struct hmmrt_quota quota;
 
-	if (cgroup_quota(self, cgroup, HMMRT_QUOTA_GET, 0, &quota))
+	if (cgroup_quota(cgroup, HMMRT_QUOTA_GET, 0, &quota))
 		return -1;
 	return quota.out_used_bytes;
 }
@@ -551,29 +528,27 @@ TEST_F(processes, processes_of_a_cgroup_share_its_limit)
 		ASSERT_TRUE(ask(&others[i], PREFETCH).right);
 	}
 	/* Without a limit, the usage is the sum over the group's processes. */
-	EXPECT_EQ(DEVICE_BYTES, cgroup_used(self, above));
-	EXPECT_EQ(DEVICE_BYTES / 2, cgroup_used(self, a));
-	ASSERT_EQ(0, cgroup_quota(self, above, HMMRT_QUOTA_SET, limit, &quota));
+	EXPECT_EQ(DEVICE_BYTES, cgroup_used(above));
+	EXPECT_EQ(DEVICE_BYTES / 2, cgroup_used(a));
+	ASSERT_EQ(0, cgroup_quota(above, HMMRT_QUOTA_SET, limit, &quota));
 	EXPECT_GE(limit, quota.out_used_bytes);
 	EXPECT_LT(0, quota.out_evicted_bytes);
 	/* A limit of the child group, below the limit of its parent. */
-	ASSERT_EQ(0, cgroup_quota(self, a, HMMRT_QUOTA_SET, BLOCK_BYTES,
-				  &quota));
+	ASSERT_EQ(0, cgroup_quota(a, HMMRT_QUOTA_SET, BLOCK_BYTES, &quota));
 	EXPECT_TRUE(both_work(others));
-	EXPECT_GE(BLOCK_BYTES, cgroup_used(self, a));
-	EXPECT_GE(limit, cgroup_used(self, above));
-	EXPECT_EQ(cgroup_used(self, a) + cgroup_used(self, b),
-		  cgroup_used(self, above));
+	EXPECT_GE(BLOCK_BYTES, cgroup_used(a));
+	EXPECT_GE(limit, cgroup_used(above));
+	EXPECT_EQ(cgroup_used(a) + cgroup_used(b), cgroup_used(above));
 	/* Without its own limit, the child still counts for the parent. */
-	ASSERT_EQ(0, cgroup_quota(self, a, HMMRT_QUOTA_SET, NO_LIMIT, &quota));
+	ASSERT_EQ(0, cgroup_quota(a, HMMRT_QUOTA_SET, NO_LIMIT, &quota));
 	EXPECT_EQ(NO_LIMIT, quota.out_limit_bytes);
-	EXPECT_TRUE(ask(&others[0], FILL).right);
-	EXPECT_TRUE(ask(&others[0], CHECK).right);
-	EXPECT_GE(limit, cgroup_used(self, above));
+	ASK(&others[0], FILL);
+	ASK(&others[0], CHECK);
+	EXPECT_GE(limit, cgroup_used(above));
 	for (i = 0; i < 2; i++)
 		EXPECT_TRUE(end_other(&others[i]));
-	EXPECT_TRUE(is_given_back(self));
-	EXPECT_EQ(0, cgroup_used(self, above));
+	EXPECT_TRUE(is_given_back());
+	EXPECT_EQ(0, cgroup_used(above));
 	close(a);
 	close(b);
 	EXPECT_EQ(0, rmdir(CGROUP "/a"));
@@ -592,7 +567,7 @@ TEST_F(processes, processes_of_a_cgroup_have_its_priority)
 	struct hmmrt_quota quota = {
 		.operation = HMMRT_QUOTA_SET,
 		.scope = HMMRT_QUOTA_OF_CGROUP,
-		.device_id = self->id,
+		.device_id = id_of(A),
 		.cgroup_fd = cgroup,
 		.limit_bytes = NO_LIMIT,
 	};
@@ -601,16 +576,16 @@ TEST_F(processes, processes_of_a_cgroup_have_its_priority)
 
 	if (cgroup < 0)
 		SKIP(return, "cgroup v2 is not available");
-	ASSERT_EQ(0, cmd_quota(self->fd, &quota));
+	ASSERT_EQ(0, cmd_quota(space, &quota));
 	EXPECT_EQ(0, quota.out_priority);
 	EXPECT_EQ(NO_LIMIT, quota.out_limit_bytes);
-	answer = next_to_a_greedy_one(self, _metadata, &modest, &faults);
+	answer = next_to_a_greedy_one(_metadata, &modest, &faults);
 	EXPECT_LT(0, answer.evicted);
 	EXPECT_LT(faults, answer.faults);
 	/* At the default priority, processes in the group lose nothing. */
 	quota.priority = HMMRT_PRIORITY_MAX;
-	ASSERT_EQ(0, cmd_quota(self->fd, &quota));
-	answer = next_to_a_greedy_one(self, _metadata, &modest, &faults);
+	ASSERT_EQ(0, cmd_quota(space, &quota));
+	answer = next_to_a_greedy_one(_metadata, &modest, &faults);
 	EXPECT_EQ(0, answer.evicted);
 	EXPECT_EQ(faults, answer.faults);
 	close(cgroup);
@@ -624,27 +599,25 @@ TEST_F(processes, cgroup_quota_needs_privilege_and_a_cgroup)
 	if (cgroup < 0)
 		SKIP(return, "cgroup v2 is not available");
 	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	EXPECT_EQ(-EBADF, cgroup_quota(self, null, HMMRT_QUOTA_GET, 0, &quota));
-	EXPECT_EQ(-EBADF, cgroup_quota(self, -1, HMMRT_QUOTA_GET, 0, &quota));
-	EXPECT_EQ(-EBADF, cgroup_quota(self, self->fd, HMMRT_QUOTA_SET, 0,
-				       &quota));
+	EXPECT_EQ(-EBADF, cgroup_quota(null, HMMRT_QUOTA_GET, 0, &quota));
+	EXPECT_EQ(-EBADF, cgroup_quota(-1, HMMRT_QUOTA_GET, 0, &quota));
+	EXPECT_EQ(-EBADF, cgroup_quota(space, HMMRT_QUOTA_SET, 0, &quota));
 	quota = (struct hmmrt_quota){
 		.operation = HMMRT_QUOTA_SET,
 		.scope = HMMRT_QUOTA_OF_CGROUP,
-		.device_id = self->id,
+		.device_id = id_of(A),
 		.cgroup_fd = cgroup,
 		.priority = HMMRT_PRIORITY_MAX + 1,
 	};
-	EXPECT_EQ(-EINVAL, cmd_quota(self->fd, &quota));
+	EXPECT_EQ(-EINVAL, cmd_quota(space, &quota));
 	quota.priority = 0;
 	quota.device_id = HMMRT_MAX_DEVICES;
-	EXPECT_EQ(-ENODEV, cmd_quota(self->fd, &quota));
+	EXPECT_EQ(-ENODEV, cmd_quota(space, &quota));
 	ASSERT_EQ(0, seteuid(65534));
-	EXPECT_EQ(-EPERM, cgroup_quota(self, cgroup, HMMRT_QUOTA_SET, 0,
-				       &quota));
-	EXPECT_EQ(0, cgroup_quota(self, cgroup, HMMRT_QUOTA_GET, 0, &quota));
+	EXPECT_EQ(-EPERM, cgroup_quota(cgroup, HMMRT_QUOTA_SET, 0, &quota));
+	EXPECT_EQ(0, cgroup_quota(cgroup, HMMRT_QUOTA_GET, 0, &quota));
 	ASSERT_EQ(0, seteuid(0));
-	EXPECT_EQ(0, cgroup_quota(self, cgroup, HMMRT_QUOTA_SET, 0, &quota));
+	EXPECT_EQ(0, cgroup_quota(cgroup, HMMRT_QUOTA_SET, 0, &quota));
 	EXPECT_EQ(0, quota.out_limit_bytes);
 	EXPECT_EQ(HMMRT_PRIORITY_MAX, quota.out_priority);
 	close(cgroup);
@@ -687,7 +660,7 @@ static pid_t hold_a_page(uint32_t id, int answers)
 /* However many processes a user starts, other users can still start theirs. */
 TEST_F(processes, processes_of_a_user_leave_the_rest_to_others)
 {
-	const struct plan plan = { BLOCK_BYTES, DEFAULT, NO_LIMIT, NULL };
+	const struct plan plan = plan_of(BLOCK_BYTES);
 	int i, answers[2], holders = 0;
 	struct other other;
 	pid_t crowd[CROWD];
@@ -696,7 +669,7 @@ TEST_F(processes, processes_of_a_user_leave_the_rest_to_others)
 	ASSERT_TRUE(write_text(PROCESSES_MAX, CROWD_MAX));
 	ASSERT_EQ(0, pipe2(answers, O_CLOEXEC));
 	for (i = 0; i < CROWD; i++) {
-		crowd[i] = hold_a_page(self->id, answers[1]);
+		crowd[i] = hold_a_page(id_of(A), answers[1]);
 		ASSERT_LT(0, crowd[i]);
 	}
 	close(answers[1]);
@@ -706,12 +679,10 @@ TEST_F(processes, processes_of_a_user_leave_the_rest_to_others)
 	ASSERT_TRUE(start_other(&other, &plan));
 	EXPECT_EQ(BLOCK_BYTES, ask(&other, PREFETCH).used);
 	EXPECT_TRUE(end_other(&other));
-	for (i = 0; i < CROWD; i++) {
-		EXPECT_EQ(0, kill(crowd[i], SIGKILL));
-		EXPECT_EQ(crowd[i], waitpid(crowd[i], NULL, 0));
-	}
+	for (i = 0; i < CROWD; i++)
+		EXPECT_EQ(0, process_kill(crowd[i]));
 	close(answers[0]);
-	EXPECT_TRUE(is_given_back(self));
+	EXPECT_TRUE(is_given_back());
 }
 
 TEST_HARNESS_MAIN

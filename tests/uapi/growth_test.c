@@ -5,16 +5,13 @@
  * HMMRT_GROWTH=full runs each test at full size: a terabyte, a million blocks,
  * a hundred thousand threads.
  */
-#include <fcntl.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <time.h>
 
-#include "lib/harness.h"
+#include "lib/fixture.h"
 #include "lib/object.h"
-#include "lib/session.h"
 #include "lib/setting.h"
 
 #define CGROUP		"/sys/fs/cgroup/hmmrt-growth"
@@ -27,8 +24,6 @@
 #define WAIT_S		20
 
 FIXTURE(growth) {
-	struct session session;
-	struct agent *agent;
 	bool in_cgroup;
 };
 
@@ -65,28 +60,20 @@ static uint64_t slab_bytes(const FIXTURE_DATA(growth) *self)
 	return bytes;
 }
 
-static uint64_t blocks(const FIXTURE_DATA(growth) *self)
+static uint64_t blocks(void)
 {
-	return session_stats(&self->session, 0).out_blocks;
+	return stats_of(A).out_blocks;
 }
 
 /* Blocks are freed some time after their mappings. */
-static bool blocks_become(const FIXTURE_DATA(growth) *self, uint64_t most)
+static bool blocks_become(uint64_t most)
 {
-	double end = seconds_now() + WAIT_S;
-
-	while (blocks(self) > most && seconds_now() < end)
-		usleep(10000);
-	return blocks(self) <= most;
+	return WAIT_UNTIL(blocks() <= most, WAIT_S);
 }
 
 static bool slab_becomes(const FIXTURE_DATA(growth) *self, uint64_t most)
 {
-	double end = seconds_now() + WAIT_S;
-
-	while (slab_bytes(self) > most && seconds_now() < end)
-		usleep(10000);
-	return slab_bytes(self) <= most;
+	return WAIT_UNTIL(slab_bytes(self) <= most, WAIT_S);
 }
 
 FIXTURE_SETUP(growth)
@@ -95,28 +82,27 @@ FIXTURE_SETUP(growth)
 	mkdir(CGROUP, 0755);
 	self->in_cgroup = write_text(CGROUP "/cgroup.procs", "0") &&
 			  !access(CGROUP "/memory.stat", R_OK);
-	ASSERT_EQ(0, session_start(&self->session, 1, 2));
-	self->agent = session_agent(&self->session);
+	DEVICES_SETUP(.lanes = 2);
 }
 
 FIXTURE_TEARDOWN(growth)
 {
-	EXPECT_EQ(0, session_end(&self->session));
+	DEVICES_TEARDOWN();
 	write_text("/sys/fs/cgroup/cgroup.procs", "0");
 	rmdir(CGROUP);
 }
 
-/* --- queries -------------------------------------------------------------- */
-
-static void *map_far(size_t len, int prot)
+/* Maps memory at an address where nothing is. */
+static void *map_at(void *addr, size_t len, int prot, int flags)
 {
-	return mmap((void *)FAR, len, prot,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
-			    MAP_FIXED_NOREPLACE,
+	return mmap(addr, len, prot,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | flags,
 		    -1, 0);
 }
 
-static int query(int space, const char *at, size_t len)
+/* --- queries -------------------------------------------------------------- */
+
+static int query(const char *at, size_t len)
 {
 	static uint32_t locations[GIB / PAGE_BYTES];
 	static struct hmmrt_page pages[BLOCK_PAGES];
@@ -134,53 +120,47 @@ static int query(int space, const char *at, size_t len)
 TEST_F(growth, query_of_untouched_memory_allocates_nothing)
 {
 	const size_t len = full_size() ? TIB : 16 * GIB;
-	uint64_t blocks_before = blocks(self), slab_before = slab_bytes(self);
-	char *at = map_far(TIB, PROT_NONE);
+	uint64_t blocks_before = blocks(), slab_before = slab_bytes(self);
+	char *at = map_at((void *)FAR, TIB, PROT_NONE, MAP_NORESERVE);
 
 	ASSERT_EQ((void *)FAR, at);
-	ASSERT_EQ(0, query(self->session.space, at, len));
-	EXPECT_EQ(blocks_before, blocks(self));
-	EXPECT_EQ(0, cmd_prefetch(self->session.space, at, TIB,
-				  self->session.devices[0].id, NULL));
-	EXPECT_EQ(0, cmd_prefetch(self->session.space, at, TIB,
-				  HMMRT_LOCATION_HOST, NULL));
-	EXPECT_EQ(blocks_before, blocks(self));
+	ASSERT_EQ(0, query(at, len));
+	EXPECT_EQ(blocks_before, blocks());
+	EXPECT_EQ(0, prefetch(A, at, TIB));
+	EXPECT_EQ(0, prefetch(HOST, at, TIB));
+	EXPECT_EQ(blocks_before, blocks());
 	EXPECT_GT(slab_before + (1UL << 20), slab_bytes(self));
 	munmap(at, TIB);
 }
 
 TEST_F(growth, query_of_memory_without_device_pages_allocates_nothing)
 {
-	uint64_t blocks_before = blocks(self);
-	char *at = arena_anon(GIB);
+	uint64_t blocks_before = blocks();
+	char *at = ANON(GIB);
 	static uint32_t locations[4 * BLOCK_PAGES];
 
-	ASSERT_NE(NULL, at);
 	pages_fill(at, 3 * BLOCK_BYTES, 1);
-	ASSERT_EQ(0, cmd_residency(self->session.space, at, 4 * BLOCK_BYTES,
-				   locations));
+	ASSERT_EQ(0, cmd_residency(space, at, 4 * BLOCK_BYTES, locations));
 	EXPECT_EQ(HMMRT_LOCATION_HOST, locations[0]);
 	EXPECT_EQ(HMMRT_LOCATION_HOST, locations[3 * BLOCK_PAGES - 1]);
 	EXPECT_EQ(HMMRT_LOCATION_NONE, locations[3 * BLOCK_PAGES]);
-	EXPECT_EQ(blocks_before, blocks(self));
+	EXPECT_EQ(blocks_before, blocks());
 	munmap(at, GIB);
 }
 
 /* A device that may use a mapping of a memory object has not used it yet. */
 TEST_F(growth, access_to_migratable_memory_allocates_nothing)
 {
-	const uint32_t id = self->session.devices[0].id;
-	uint64_t blocks_before = blocks(self);
-	int object = cmd_object_create(self->session.space, GIB, id,
+	uint64_t blocks_before = blocks();
+	int object = cmd_object_create(space, GIB, id_of(A),
 				       HMMRT_OBJECT_MIGRATABLE);
 	char *at = object_map(object, GIB, PROT_READ | PROT_WRITE, 0);
 
 	ASSERT_NE(NULL, at);
-	EXPECT_EQ(0, cmd_set_access(self->session.space, at, GIB, id,
-				    OBJECT_WRITE));
-	EXPECT_EQ(blocks_before, blocks(self));
-	ASSERT_DONE(agent_fill(self->agent, at + GIB / 2, PAGE_BYTES, 1, 3));
-	EXPECT_EQ(blocks_before + 1, blocks(self));
+	EXPECT_EQ(0, set_access(at, GIB, A, OBJECT_WRITE));
+	EXPECT_EQ(blocks_before, blocks());
+	ASSERT_DONE(agent_fill(agent_of(A), at + GIB / 2, PAGE_BYTES, 1, 3));
+	EXPECT_EQ(blocks_before + 1, blocks());
 	object_unmap_all();
 	close(object);
 }
@@ -188,23 +168,19 @@ TEST_F(growth, access_to_migratable_memory_allocates_nothing)
 /* --- unmapped memory ------------------------------------------------------ */
 
 /* For each block: map it, move one page of it to the device, unmap it. */
-static int walk(const FIXTURE_DATA(growth) *self, unsigned long count)
+static int walk(unsigned long count)
 {
 	unsigned long i;
 	int rc = 0;
 
 	for (i = 0; i < count && !rc; i++) {
-		char *at = mmap((void *)(FAR + i * BLOCK_BYTES), BLOCK_BYTES,
-				PROT_READ | PROT_WRITE,
-				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
-					MAP_FIXED_NOREPLACE,
-				-1, 0);
+		char *at = map_at((void *)(FAR + i * BLOCK_BYTES), BLOCK_BYTES,
+				  PROT_READ | PROT_WRITE, MAP_NORESERVE);
 
 		if (at == MAP_FAILED)
 			return -errno;
 		*(volatile uint64_t *)at = i;
-		rc = cmd_prefetch(self->session.space, at, PAGE_BYTES,
-				  self->session.devices[0].id, NULL);
+		rc = prefetch(A, at, PAGE_BYTES);
 		munmap(at, BLOCK_BYTES);
 	}
 	return rc;
@@ -213,13 +189,13 @@ static int walk(const FIXTURE_DATA(growth) *self, unsigned long count)
 TEST_F_TIMEOUT(growth, state_of_unmapped_addresses_is_freed, 7200)
 {
 	const unsigned long count = full_size() ? 1000000 : 1500;
-	uint64_t blocks_before = blocks(self), slab_before = slab_bytes(self);
+	uint64_t blocks_before = blocks(), slab_before = slab_bytes(self);
 
-	ASSERT_EQ(0, walk(self, count));
-	EXPECT_TRUE(blocks_become(self, blocks_before + 8))
+	ASSERT_EQ(0, walk(count));
+	EXPECT_TRUE(blocks_become(blocks_before + 8))
 	{
 		TH_LOG("%llu blocks of %lu are left",
-		       (unsigned long long)blocks(self), count);
+		       (unsigned long long)blocks(), count);
 	}
 	EXPECT_TRUE(slab_becomes(self, slab_before + count * BLOCK_COSTS / 4))
 	{
@@ -233,23 +209,18 @@ TEST_F_TIMEOUT(growth, state_of_unmapped_addresses_is_freed, 7200)
 TEST_F(growth, state_of_mapped_blocks_is_kept_and_charged)
 {
 	const unsigned long count = 300;
-	uint64_t blocks_before = blocks(self), slab_before = slab_bytes(self);
+	uint64_t blocks_before = blocks(), slab_before = slab_bytes(self);
 	struct hmmrt_page page;
 	unsigned long i;
-	char *at;
+	char *at = map_at((void *)FAR, count * BLOCK_BYTES,
+			  PROT_READ | PROT_WRITE, MAP_NORESERVE);
 
-	at = mmap((void *)FAR, count * BLOCK_BYTES, PROT_READ | PROT_WRITE,
-		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
-			  MAP_FIXED_NOREPLACE,
-		  -1, 0);
 	ASSERT_EQ((void *)FAR, at);
 	for (i = 0; i < count; i++) {
 		*(volatile uint64_t *)(at + i * BLOCK_BYTES) = i;
-		ASSERT_EQ(0, cmd_prefetch(self->session.space,
-					  at + i * BLOCK_BYTES, PAGE_BYTES,
-					  self->session.devices[0].id, NULL));
+		ASSERT_EQ(0, prefetch(A, at + i * BLOCK_BYTES, PAGE_BYTES));
 	}
-	EXPECT_EQ(blocks_before + count, blocks(self));
+	EXPECT_EQ(blocks_before + count, blocks());
 	if (self->in_cgroup)
 		EXPECT_LT(slab_before + count * BLOCK_COSTS, slab_bytes(self));
 	/*
@@ -258,15 +229,15 @@ TEST_F(growth, state_of_mapped_blocks_is_kept_and_charged)
 	 */
 	munmap(at, (count - 2) * BLOCK_BYTES);
 	munmap(at + (count - 1) * BLOCK_BYTES, BLOCK_BYTES);
-	EXPECT_TRUE(blocks_become(self, blocks_before + 1));
-	EXPECT_EQ(blocks_before + 1, blocks(self));
+	EXPECT_TRUE(blocks_become(blocks_before + 1));
+	EXPECT_EQ(blocks_before + 1, blocks());
 	at += (count - 2) * BLOCK_BYTES;
-	ASSERT_EQ(0, cmd_pages(self->session.space, at, PAGE_BYTES, &page));
-	EXPECT_EQ(self->session.devices[0].id, page.location);
+	ASSERT_EQ(0, cmd_pages(space, at, PAGE_BYTES, &page));
+	EXPECT_EQ(id_of(A), page.location);
 	EXPECT_EQ(HMMRT_CAUSE_PREFETCH, page.cause);
 	EXPECT_EQ(count - 2, *(volatile uint64_t *)at);
 	munmap(at, BLOCK_BYTES);
-	EXPECT_TRUE(blocks_become(self, blocks_before));
+	EXPECT_TRUE(blocks_become(blocks_before));
 }
 
 /* Faults of an agent in another cgroup are charged to the owner, too. */
@@ -282,10 +253,10 @@ TEST_F(growth, state_for_device_faults_is_charged_to_the_owner)
 	at = arena_map(count * BLOCK_BYTES, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	ASSERT_NE(NULL, at);
-	snprintf(pid, sizeof(pid), "%d", self->agent->pid);
+	snprintf(pid, sizeof(pid), "%d", agent_of(A)->pid);
 	ASSERT_TRUE(write_text("/sys/fs/cgroup/cgroup.procs", pid));
 	slab_before = slab_bytes(self);
-	ASSERT_VALUE(0, agent_sum(self->agent, at, count * BLOCK_BYTES,
+	ASSERT_VALUE(0, agent_sum(agent_of(A), at, count * BLOCK_BYTES,
 				  BLOCK_BYTES));
 	EXPECT_LT(slab_before + count * BLOCK_COSTS, slab_bytes(self));
 	munmap(at, count * BLOCK_BYTES);
@@ -299,26 +270,20 @@ TEST_F(growth, state_for_device_faults_is_charged_to_the_owner)
 TEST_F(growth, address_mapped_again_has_new_contents)
 {
 	const size_t len = 3 * BLOCK_BYTES;
-	uint64_t blocks_before = blocks(self);
-	char *at = arena_anon(len);
+	uint64_t blocks_before = blocks();
+	char *at = ANON(len);
 	unsigned int round;
 
-	ASSERT_NE(NULL, at);
 	for (round = 0; round < 4; round++) {
 		uint64_t first = 1000 * round;
 
 		pages_fill(at, len, first);
-		ASSERT_VALUE(pages_sum(len, first),
-			     agent_sum(self->agent, at, len, PAGE_BYTES));
-		ASSERT_DONE(agent_fill(self->agent, at, len, PAGE_BYTES,
-				       first + 1));
+		ASSERT_SUM(A, at, len, first);
+		ASSERT_DONE(dev_fill(A, at, len, first + 1));
 		ASSERT_EQ(-1, pages_check(at, len, first + 1));
 		ASSERT_EQ(0, munmap(at, len));
-		ASSERT_TRUE(blocks_become(self, blocks_before));
-		ASSERT_EQ(at, mmap(at, len, PROT_READ | PROT_WRITE,
-				   MAP_PRIVATE | MAP_ANONYMOUS |
-					   MAP_FIXED_NOREPLACE,
-				   -1, 0));
+		ASSERT_TRUE(blocks_become(blocks_before));
+		ASSERT_EQ(at, map_at(at, len, PROT_READ | PROT_WRITE, 0));
 	}
 	munmap(at, len);
 }
@@ -331,35 +296,27 @@ TEST_F(growth, reaping_under_busy_lanes_loses_no_data)
 {
 	const size_t len = 4 * BLOCK_BYTES;
 	double end = seconds_now() + (full_size() ? 60 : 3);
-	char *at = arena_anon(len);
+	char *at = ANON(len);
 	unsigned int rounds = 0, lane;
 
-	ASSERT_NE(NULL, at);
 	while (seconds_now() < end) {
-		uint64_t args[2][3];
 		char *hole = at + (rounds % 4) * BLOCK_BYTES;
 
 		pages_fill(hole, BLOCK_BYTES, rounds);
-		for (lane = 0; lane < 2; lane++) {
-			args[lane][0] = (uintptr_t)at + lane * PAGE_BYTES;
-			args[lane][1] = len - 2 * PAGE_BYTES;
-			args[lane][2] = PAGE_BYTES;
-			agent_post(self->agent, lane, AGENT_SUM, args[lane], 3);
-		}
+		for (lane = 0; lane < 2; lane++)
+			DEV_POST(A, lane, AGENT_SUM,
+				 (uintptr_t)at + lane * PAGE_BYTES,
+				 len - 2 * PAGE_BYTES, PAGE_BYTES);
 		munmap(hole, BLOCK_BYTES);
 		/* Sometimes, wait until the hole's block is reaped. */
 		if (rounds % 8 == 0)
 			usleep(60000);
-		ASSERT_EQ(hole, mmap(hole, BLOCK_BYTES, PROT_READ | PROT_WRITE,
-				     MAP_PRIVATE | MAP_ANONYMOUS |
-					     MAP_FIXED_NOREPLACE,
-				     -1, 0));
+		ASSERT_EQ(hole,
+			  map_at(hole, BLOCK_BYTES, PROT_READ | PROT_WRITE, 0));
 		for (lane = 0; lane < 2; lane++)
-			ASSERT_EQ(0, agent_wait(self->agent, lane, 60).error);
+			ASSERT_EQ(0, dev_wait(A, lane, 60).error);
 		pages_fill(hole, BLOCK_BYTES, rounds);
-		ASSERT_VALUE(pages_sum(BLOCK_BYTES, rounds),
-			     agent_sum(self->agent, hole, BLOCK_BYTES,
-				       PAGE_BYTES));
+		ASSERT_SUM(A, hole, BLOCK_BYTES, rounds);
 		rounds++;
 	}
 	fprintf(stderr, "# %u rounds\n", rounds);
@@ -411,11 +368,10 @@ static uint64_t run_threads(void)
 	return done;
 }
 
-static struct outcome agent_run_threads(struct agent *agent,
-					unsigned long count)
+static struct outcome agent_run_threads(unsigned long count)
 {
 	*nr_threads = count;
-	return agent_call(agent, run_threads);
+	return agent_call(agent_of(A), run_threads);
 }
 
 /* Slab memory of the whole system in KiB. */
@@ -436,32 +392,26 @@ static long slab_kib(void)
 /* The kernel frees the memory of ended threads some time later. */
 static bool slab_kib_becomes(long most)
 {
-	double end = seconds_now() + 5;
-
-	while (slab_kib() > most && seconds_now() < end)
-		usleep(10000);
-	return slab_kib() <= most;
+	return WAIT_UNTIL(slab_kib() <= most, 5);
 }
 
 /* Set up before the session, because the agent is a fork of this process. */
 FIXTURE(threads) {
-	struct session session;
 };
 
 FIXTURE_SETUP(threads)
 {
-	nr_threads = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
-			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, nr_threads);
+	nr_threads = shared_page();
+	ASSERT_NE(NULL, nr_threads);
 	refused = arena_map(BLOCK_BYTES, PROT_NONE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(NULL, (void *)refused);
-	ASSERT_EQ(0, session_start(&self->session, 1, 1));
+	DEVICES_SETUP();
 }
 
 FIXTURE_TEARDOWN(threads)
 {
-	EXPECT_EQ(0, session_end(&self->session));
+	DEVICES_TEARDOWN();
 	munmap((void *)refused, BLOCK_BYTES);
 	munmap(nr_threads, PAGE_BYTES);
 }
@@ -470,14 +420,14 @@ FIXTURE_TEARDOWN(threads)
 #define THREADS_AT_ONCE	10000UL
 
 /* Returns how many of these threads ended as they should. */
-static unsigned long run_many_threads(struct agent *agent, unsigned long count)
+static unsigned long run_many_threads(unsigned long count)
 {
 	unsigned long left, some, done = 0;
 	struct outcome outcome;
 
 	for (left = count; left; left -= some) {
 		some = left < THREADS_AT_ONCE ? left : THREADS_AT_ONCE;
-		outcome = agent_run_threads(agent, some);
+		outcome = agent_run_threads(some);
 		if (outcome.error || outcome.signal || outcome.value != some)
 			break;
 		done += some;
@@ -491,7 +441,6 @@ static unsigned long run_many_threads(struct agent *agent, unsigned long count)
  */
 TEST_F_TIMEOUT(threads, state_of_ended_threads_is_freed, 7200)
 {
-	struct agent *agent = session_agent(&self->session);
 	/* KASAN delays freeing, so do not measure on debug kernels. */
 	bool measured = access("/sys/kernel/debug/kmemleak", F_OK);
 	unsigned long count = full_size() ? 100000 : measured ? 10000 : 300;
@@ -500,10 +449,10 @@ TEST_F_TIMEOUT(threads, state_of_ended_threads_is_freed, 7200)
 	long before;
 
 	/* Memory that the first threads allocate stays allocated. */
-	ASSERT_VALUE(300, agent_run_threads(agent, 300));
+	ASSERT_VALUE(300, agent_run_threads(300));
 	do {
 		before = slab_kib();
-		ASSERT_EQ(count, run_many_threads(agent, count));
+		ASSERT_EQ(count, run_many_threads(count));
 		freed |= slab_kib_becomes(before + 20 * (long)count / 1024);
 	} while (!freed && ++rounds < 3);
 	EXPECT_TRUE(freed)
@@ -512,7 +461,7 @@ TEST_F_TIMEOUT(threads, state_of_ended_threads_is_freed, 7200)
 		       slab_kib() - before, count);
 	}
 	/* A later failure is still recorded and reported. */
-	ASSERT_REFUSED(SIGSEGV, EACCES, agent_read(agent, refused));
+	ASSERT_REFUSED(SIGSEGV, EACCES, dev_read(A, refused));
 }
 
 TEST_HARNESS_MAIN
