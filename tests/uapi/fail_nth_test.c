@@ -9,19 +9,14 @@
  * without failures must succeed. Leaks and warnings show in the kernel log and
  * in kmemleak.
  */
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 
 #include "lib/amount.h"
 #include "lib/events.h"
-#include "lib/harness.h"
+#include "lib/fixture.h"
 #include "lib/inject.h"
-#include "lib/modules.h"
 #include "lib/object.h"
-#include "lib/session.h"
 
 /* More than any step needs. */
 #define MAX_ALLOCATIONS	2000
@@ -36,28 +31,23 @@
 #define BURST_EACH	12
 #define BURST_STRIDE	17
 
-struct env {
-	struct session session;
-	struct agent *agent;
-	char *buf;
-	int gpu;		/* opened by the step, or -1 */
-	int space;
-	size_t len;		/* bytes in buf */
-	char *rest;		/* block that fills the device, or NULL */
-	int object;		/* memory object of one block, or -1 */
-	bool lost;		/* contents of buf or rest */
-};
+/* What the steps use, besides the session. */
+static int gpu = -1;		/* opened by the step, or -1 */
+static int manager = -1;	/* the same */
+static int object = -1;		/* memory object of one block, or -1 */
+static size_t len;		/* bytes in buf */
+static char *rest;		/* block that fills the device, or NULL */
+static bool lost;		/* contents of buf or rest */
 
 FIXTURE(step) {
 	char parameters[SIMGPU_PARAMETERS];
-	struct env env;
 };
 
 FIXTURE_VARIANT(step) {
-	/* run returns 0 or a negative errno; prepare and undo never fail. */
-	void (*prepare)(struct env *env);
-	int (*run)(struct env *env);
-	void (*undo)(struct env *env);
+	/* @run returns 0 or a negative errno; the others never fail. */
+	void (*prepare)(void); /* or NULL */
+	int (*run)(void);
+	void (*undo)(void);
 	/* Fail the agent's allocations, not the test's. */
 	bool in_agent;
 	bool in_child;		/* a process keeps its space */
@@ -76,124 +66,122 @@ static size_t usual_bytes(void)
 
 /* --- the steps ------------------------------------------------------------ */
 
-static void nothing(struct env *env)
+static int run_open_manager(void)
 {
-	(void)env;
+	manager = open_manager();
+	return manager < 0 ? manager : 0;
 }
 
-static int run_open_manager(struct env *env)
+static int run_open_gpu(void)
 {
-	env->space = open_manager();
-	return env->space < 0 ? env->space : 0;
+	gpu = open_gpu(1);
+	return gpu < 0 ? gpu : 0;
 }
 
-static int run_open_gpu(struct env *env)
+static void undo_open(void)
 {
-	env->gpu = open_gpu(1);
-	return env->gpu < 0 ? env->gpu : 0;
+	if (gpu >= 0)
+		close(gpu);
+	if (manager >= 0)
+		close(manager);
+	gpu = -1;
+	manager = -1;
 }
 
-static void undo_open(struct env *env)
+static int run_space_create(void)
 {
-	if (env->gpu >= 0)
-		close(env->gpu);
-	if (env->space >= 0)
-		close(env->space);
-	env->gpu = -1;
-	env->space = -1;
+	return cmd_space_create(manager);
 }
 
-static int run_space_create(struct env *env)
+static void prepare_space(void)
 {
-	return cmd_space_create(env->space);
+	manager = open_manager();
 }
 
-static void prepare_space(struct env *env)
-{
-	env->space = open_manager();
-}
-
-static int bind_both(struct env *env)
+static int bind_both(void)
 {
 	struct hmmrt_gpu_bind bind;
 
-	return cmd_bind(env->gpu, env->session.space, &bind);
+	return cmd_bind(gpu, space, &bind);
 }
 
-static void prepare_gpu(struct env *env)
+static void prepare_gpu(void)
 {
-	env->gpu = open_gpu(1);
+	gpu = open_gpu(1);
 }
 
-static int run_attach(struct env *env)
+static int run_attach(void)
 {
-	const struct session_device *device = &env->session.devices[0];
+	const struct session_device *device = &session.devices[A];
 
-	return agent_attach(env->agent, device->gpu, device->token);
+	return agent_attach(agent_of(A), device->gpu, device->token);
 }
 
 /* The token is spent: bind again, with a new agent. */
-static void undo_attach(struct env *env)
+static void undo_attach(void)
 {
-	struct session_device *device = &env->session.devices[0];
+	struct session_device *device = &session.devices[A];
 	struct hmmrt_gpu_bind bind = { 0 };
 
-	session_unbind(&env->session, 0);
+	session_unbind(&session, A);
 	device->gpu = open_gpu(0);
 	agent_start(&device->agent, device->gpu, 1);
-	cmd_bind(device->gpu, env->session.space, &bind);
+	cmd_bind(device->gpu, space, &bind);
 	device->token = bind.out_token;
 }
 
-static int run_map(struct env *env)
+static int run_map(void)
 {
-	return agent_map(env->agent, (void *)(ARENA_BASE + ARENA_BYTES),
+	return agent_map(agent_of(A), (void *)(ARENA_BASE + ARENA_BYTES),
 			 BLOCK_BYTES, PROT_READ | PROT_WRITE);
 }
 
-static void undo_map(struct env *env)
+static void undo_map(void)
 {
-	agent_unmap(env->agent, (void *)(ARENA_BASE + ARENA_BYTES),
+	agent_unmap(agent_of(A), (void *)(ARENA_BASE + ARENA_BYTES),
 		    BLOCK_BYTES);
+}
+
+static void leave_gap(void)
+{
+	arena_map(64UL << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
 /*
  * Far from memory used before, so that span, block and page tables are
  * allocated.
  */
-static void prepare_far(struct env *env)
+static void prepare_far(void)
 {
-	env->buf = arena_anon(env->len);
-	pages_fill(env->buf, env->len, 1);
-	arena_map(64UL << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	buf = arena_anon(len);
+	pages_fill(buf, len, 1);
+	leave_gap();
 }
 
-static void prepare_on_device(struct env *env)
+static void prepare_on_device(void)
 {
-	prepare_far(env);
-	cmd_prefetch(env->session.space, env->buf, env->len,
-		     env->session.devices[0].id, NULL);
+	prepare_far();
+	prefetch(A, buf, len);
 }
 
-static void undo_far(struct env *env)
+static void undo_far(void)
 {
-	munmap(env->buf, env->len);
+	munmap(buf, len);
 }
 
-static void prepare_full(struct env *env)
+static void prepare_full(void)
 {
-	env->rest = arena_anon(BLOCK_BYTES);
-	pages_fill(env->rest, BLOCK_BYTES, 1);
-	cmd_prefetch(env->session.space, env->rest, BLOCK_BYTES,
-		     env->session.devices[0].id, NULL);
-	prepare_far(env);
+	rest = arena_anon(BLOCK_BYTES);
+	pages_fill(rest, BLOCK_BYTES, 1);
+	prefetch(A, rest, BLOCK_BYTES);
+	prepare_far();
 }
 
-static void undo_full(struct env *env)
+static void undo_full(void)
 {
-	env->lost |= pages_check(env->rest, BLOCK_BYTES, 1) != -1;
-	munmap(env->rest, BLOCK_BYTES);
-	undo_far(env);
+	lost |= pages_check(rest, BLOCK_BYTES, 1) != -1;
+	munmap(rest, BLOCK_BYTES);
+	undo_far();
 }
 
 /* A refused access has its errno in the fault record. */
@@ -204,421 +192,288 @@ static int access_rc(struct outcome outcome)
 	return outcome.signal ? -(int)outcome.record.out_errno : 0;
 }
 
-static int run_device_read(struct env *env)
+static int run_device_read(void)
 {
-	return access_rc(agent_read(env->agent, env->buf));
+	return access_rc(dev_read(A, buf));
 }
 
-static int run_device_write(struct env *env)
+static int run_device_write(void)
 {
-	return access_rc(agent_write(env->agent, env->buf, 1));
+	return access_rc(dev_write(A, buf, 1));
 }
 
-static int run_cpu_read(struct env *env)
+static int run_cpu_read(void)
 {
-	return *(volatile uint64_t *)env->buf == 1 ? 0 : -EIO;
+	return *(volatile uint64_t *)buf == 1 ? 0 : -EIO;
 }
 
-static int run_prefetch(struct env *env)
+static int run_prefetch(void)
 {
-	return cmd_prefetch(env->session.space, env->buf, env->len,
-			    env->session.devices[0].id, NULL);
+	return prefetch(A, buf, len);
 }
 
-static int run_prefetch_to_host(struct env *env)
+static int run_prefetch_to_host(void)
 {
-	return cmd_prefetch(env->session.space, env->buf, env->len,
-			    HMMRT_LOCATION_HOST, NULL);
+	return prefetch(HOST, buf, len);
 }
 
-static int run_residency(struct env *env)
+static int run_residency(void)
 {
 	static uint32_t locations[BLOCK_PAGES];
 
-	return cmd_residency(env->session.space, env->buf, env->len,
-			     locations);
+	return cmd_residency(space, buf, len, locations);
 }
 
-static int run_pages(struct env *env)
+static int run_pages(void)
 {
 	static struct hmmrt_page pages[BLOCK_PAGES];
 
-	return cmd_pages(env->session.space, env->buf, env->len, pages);
+	return cmd_pages(space, buf, len, pages);
 }
 
-static int run_advise(struct env *env)
+static int run_advise(void)
 {
-	const uint32_t id = env->session.devices[0].id;
-	int rc;
-
-	rc = cmd_advise(env->session.space, env->buf, PAGE_BYTES,
-			HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0);
-	return rc ? rc : cmd_advise(env->session.space, env->buf, env->len,
-				    HMMRT_ADVICE_SET_ACCESSED_BY, id, 0);
+	return advise(buf, PAGE_BYTES, SET_READ_MOSTLY) ?:
+	       advise_at(buf, len, SET_ACCESSED_BY, A);
 }
 
-static int run_range_knob(struct env *env)
+static int run_range_knob(void)
 {
-	return cmd_set_range_knob(env->session.space, env->buf, PAGE_BYTES,
-				  env->session.devices[0].id,
-				  HMMRT_KNOB_MIGRATION_POLICY,
-				  HMMRT_MIGRATE_ON_COUNT);
+	return set_range_knob(buf, PAGE_BYTES, A, HMMRT_KNOB_MIGRATION_POLICY,
+			      HMMRT_MIGRATE_ON_COUNT);
 }
 
-static void prepare_duplication(struct env *env)
+static void prepare_duplication(void)
 {
-	prepare_far(env);
-	cmd_set_range_knob(env->session.space, env->buf, env->len,
-			   env->session.devices[0].id,
-			   HMMRT_KNOB_READ_DUPLICATION, 1);
+	prepare_far();
+	set_range_knob(buf, len, A, HMMRT_KNOB_READ_DUPLICATION, 1);
 }
 
-static int run_exclusive(struct env *env)
+static int run_exclusive(void)
 {
-	return cmd_exclusive(env->session.space, env->buf, env->len,
-			     env->session.devices[0].id, NULL);
+	return make_exclusive(A, buf, len, NULL);
 }
 
 /* A limit of 0 evicts everything, as far as system memory can be allocated. */
-static int run_lower_quota(struct env *env)
+static int run_lower_quota(void)
 {
-	return cmd_set_quota(env->session.space, env->session.devices[0].id, 0,
-			     HMMRT_PRIORITY_DEFAULT, NULL);
+	return cmd_set_quota(space, id_of(A), 0, HMMRT_PRIORITY_DEFAULT, NULL);
 }
 
-static void undo_quota(struct env *env)
+static void undo_quota(void)
 {
-	cmd_set_quota(env->session.space, env->session.devices[0].id,
-		      HMMRT_QUOTA_NO_LIMIT, HMMRT_PRIORITY_DEFAULT, NULL);
-	env->lost |= pages_check(env->buf, env->len, 1) != -1;
-	undo_far(env);
+	cmd_set_quota(space, id_of(A), HMMRT_QUOTA_NO_LIMIT,
+		      HMMRT_PRIORITY_DEFAULT, NULL);
+	lost |= pages_check(buf, len, 1) != -1;
+	undo_far();
 }
 
-static void prepare_read_mostly(struct env *env)
+static void prepare_read_mostly(void)
 {
-	prepare_far(env);
-	cmd_advise(env->session.space, env->buf, env->len,
-		   HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0);
+	prepare_far();
+	advise(buf, len, SET_READ_MOSTLY);
 }
 
 /* Closing cannot fail; it migrates back what it can. */
-static void prepare_second_binding(struct env *env)
+static void prepare_second_binding(void)
 {
 	struct hmmrt_gpu_bind bind = { 0 };
 
-	prepare_far(env);
-	env->gpu = open_gpu(1);
-	cmd_bind(env->gpu, env->session.space, &bind);
-	cmd_prefetch(env->session.space, env->buf, env->len,
-		     bind.out_device_id, NULL);
+	prepare_far();
+	gpu = open_gpu(1);
+	cmd_bind(gpu, space, &bind);
+	cmd_prefetch(space, buf, len, bind.out_device_id, NULL);
 }
 
-static int run_close(struct env *env)
+static int run_close(void)
 {
-	close(env->gpu);
-	env->gpu = -1;
+	close(gpu);
+	gpu = -1;
 	return 0;
 }
 
-static void undo_close(struct env *env)
+static void undo_close(void)
 {
-	env->lost |= pages_check(env->buf, env->len, 1) != -1;
-	undo_far(env);
+	lost |= pages_check(buf, len, 1) != -1;
+	undo_far();
 }
 
 /* --- memory objects ------------------------------------------------------- */
 
-static int create_object(struct env *env, uint32_t location, uint32_t flags)
+static int create_object(uint32_t location, uint32_t flags)
 {
-	env->object = cmd_object_create(env->session.space, BLOCK_BYTES,
-					location, flags);
-	return env->object < 0 ? env->object : 0;
+	object = cmd_object_create(space, BLOCK_BYTES, location, flags);
+	return object < 0 ? object : 0;
 }
 
-static int run_object_create(struct env *env)
+static int run_object_create(void)
 {
-	return create_object(env, env->session.devices[0].id, 0);
+	return create_object(id_of(A), 0);
 }
 
-static int run_object_create_on_host(struct env *env)
+static int run_object_create_on_host(void)
 {
-	return create_object(env, HMMRT_LOCATION_HOST, 0);
+	return create_object(HMMRT_LOCATION_HOST, 0);
 }
 
 /* A ring of events, in place of an object. */
-static int run_events_open(struct env *env)
+static int run_events_open(void)
 {
 	struct hmmrt_events_open arg = events_request(HMMRT_EVENTS_OF_SPACE,
 						      HMMRT_EVENTS_MIN);
 
-	env->object = events_ioctl(env->session.space, &arg);
-	return env->object < 0 ? env->object : 0;
+	object = events_ioctl(space, &arg);
+	return object < 0 ? object : 0;
 }
 
 /* Closes the object and unmaps the arena. */
-static void undo_object(struct env *env)
+static void undo_object(void)
 {
-	if (env->object >= 0)
-		close(env->object);
-	env->object = -1;
+	if (object >= 0)
+		close(object);
+	object = -1;
 	object_unmap_all();
 }
 
 /* An address near which nothing is mapped: see prepare_far(). */
-static void prepare_object_and_hole(struct env *env)
+static void prepare_object_and_hole(void)
 {
-	run_object_create(env);
-	env->buf = arena_anon(BLOCK_BYTES);
-	munmap(env->buf, BLOCK_BYTES);
-	arena_map(64UL << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	run_object_create();
+	buf = arena_anon(BLOCK_BYTES);
+	munmap(buf, BLOCK_BYTES);
+	leave_gap();
 }
 
 /* Maps it, and has the CPU touch it. */
-static int run_object_map(struct env *env)
+static int run_object_map(void)
 {
-	int rc = object_map_at(env->object, env->buf, BLOCK_BYTES,
-			       PROT_READ | PROT_WRITE, 0);
+	int rc = object_map_at(object, buf, BLOCK_BYTES, PROT_READ | PROT_WRITE,
+			       0);
 
 	if (!rc)
-		*(volatile uint64_t *)env->buf = 1;
+		*(volatile uint64_t *)buf = 1;
 	return rc;
 }
 
 /* Where nothing was mapped before, so that page tables are allocated. */
-static void prepare_object_far(struct env *env, uint32_t flags)
+static void prepare_object_far(uint32_t flags)
 {
-	create_object(env, env->session.devices[0].id, flags);
-	env->buf = object_map(env->object, BLOCK_BYTES, PROT_READ | PROT_WRITE,
-			      0);
-	arena_map(64UL << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	create_object(id_of(A), flags);
+	buf = object_map(object, BLOCK_BYTES, PROT_READ | PROT_WRITE, 0);
+	leave_gap();
 }
 
-static void prepare_mapped_object(struct env *env)
+static void prepare_mapped_object(void)
 {
-	prepare_object_far(env, 0);
-	*(volatile uint64_t *)env->buf = 1;
+	prepare_object_far(0);
+	*(volatile uint64_t *)buf = 1;
 }
 
-static int run_object_access(struct env *env)
+static int run_object_access(void)
 {
-	return cmd_set_access(env->session.space, env->buf, BLOCK_BYTES,
-			      env->session.devices[0].id, OBJECT_WRITE);
+	return set_access(buf, BLOCK_BYTES, A, OBJECT_WRITE);
 }
 
-static void prepare_unused_object(struct env *env)
+static void prepare_unused_object(void)
 {
-	prepare_object_far(env, HMMRT_OBJECT_MIGRATABLE);
-	run_object_access(env);
+	prepare_object_far(HMMRT_OBJECT_MIGRATABLE);
+	run_object_access();
 }
 
 /* An object with a page in system memory. */
-static void prepare_migratable(struct env *env)
+static void prepare_migratable(void)
 {
-	prepare_unused_object(env);
-	*(volatile uint64_t *)env->buf = 1;
+	prepare_unused_object();
+	*(volatile uint64_t *)buf = 1;
 }
 
-static void prepare_migrated(struct env *env)
+static void prepare_migrated(void)
 {
-	prepare_migratable(env);
-	cmd_prefetch(env->session.space, env->buf, BLOCK_BYTES,
-		     env->session.devices[0].id, NULL);
+	prepare_migratable();
+	prefetch(A, buf, BLOCK_BYTES);
 }
 
-static int run_object_prefetch(struct env *env)
+static int run_object_prefetch(void)
 {
-	return cmd_prefetch(env->session.space, env->buf, BLOCK_BYTES,
-			    env->session.devices[0].id, NULL);
+	return prefetch(A, buf, BLOCK_BYTES);
 }
 
-static int run_object_prefetch_to_host(struct env *env)
+static int run_object_prefetch_to_host(void)
 {
-	return cmd_prefetch(env->session.space, env->buf, BLOCK_BYTES,
-			    HMMRT_LOCATION_HOST, NULL);
+	return prefetch(HOST, buf, BLOCK_BYTES);
 }
 
-static void undo_migratable(struct env *env)
+static void undo_migratable(void)
 {
-	env->lost |= *(volatile uint64_t *)env->buf != 1;
-	undo_object(env);
+	lost |= *(volatile uint64_t *)buf != 1;
+	undo_object();
 }
 
-/* Its page must be evicted for the object. */
-static void prepare_full_of_pages(struct env *env)
+static void undo_object_and_pages(void)
 {
-	prepare_far(env);
-	cmd_prefetch(env->session.space, env->buf, env->len,
-		     env->session.devices[0].id, NULL);
-}
-
-static void undo_object_and_pages(struct env *env)
-{
-	env->lost |= pages_check(env->buf, env->len, 1) != -1;
-	undo_object(env);
+	lost |= pages_check(buf, len, 1) != -1;
+	undo_object();
 }
 
 /* --- the list ------------------------------------------------------------- */
 
-FIXTURE_VARIANT_ADD(step, open_of_the_manager) {
-	.prepare = nothing, .run = run_open_manager, .undo = undo_open,
-};
+#define ATTEMPT(name, prepares, runs, undoes, ...)			\
+	VARIANT(step, name, .prepare = prepares, .run = runs,		\
+		.undo = undoes, ##__VA_ARGS__)
+#define WITH_AGENT	.needs_agent = true
+#define IN_AGENT	.needs_agent = true, .in_agent = true
+#define FEW_PAGES	.len = 32 * PAGE_BYTES
+#define SOME_OF_MANY	.stride = 29, .long_stride = 7
 
-FIXTURE_VARIANT_ADD(step, open_of_a_device) {
-	.prepare = nothing, .run = run_open_gpu, .undo = undo_open,
-};
-
-FIXTURE_VARIANT_ADD(step, space_create) {
-	.prepare = prepare_space, .run = run_space_create, .undo = undo_open,
-	.in_child = true,
-};
-
-FIXTURE_VARIANT_ADD(step, bind) {
-	.prepare = prepare_gpu, .run = bind_both, .undo = undo_open,
-};
-
-FIXTURE_VARIANT_ADD(step, attach) {
-	.prepare = nothing, .run = run_attach, .undo = undo_attach,
-	.in_agent = true,
-};
-
-FIXTURE_VARIANT_ADD(step, mapping_the_mirror) {
-	.prepare = nothing, .run = run_map, .undo = undo_map,
-	.in_agent = true, .needs_agent = true,
-};
-
-FIXTURE_VARIANT_ADD(step, device_read) {
-	.prepare = prepare_far, .run = run_device_read, .undo = undo_far,
-	.in_agent = true, .needs_agent = true,
-};
-
-FIXTURE_VARIANT_ADD(step, device_write) {
-	.prepare = prepare_far, .run = run_device_write, .undo = undo_far,
-	.in_agent = true, .needs_agent = true,
-};
-
-FIXTURE_VARIANT_ADD(step, cpu_fault) {
-	.prepare = prepare_on_device, .run = run_cpu_read, .undo = undo_far,
-	.needs_agent = true,
-};
-
-FIXTURE_VARIANT_ADD(step, prefetch) {
-	.prepare = prepare_far, .run = run_prefetch, .undo = undo_far,
-	.needs_agent = true,
-};
-
-FIXTURE_VARIANT_ADD(step, prefetch_to_host) {
-	.prepare = prepare_on_device, .run = run_prefetch_to_host,
-	.undo = undo_far, .needs_agent = true, .len = 32 * PAGE_BYTES,
-};
-
-FIXTURE_VARIANT_ADD(step, residency) {
-	.prepare = prepare_far, .run = run_residency, .undo = undo_far,
-	.needs_agent = true,
-};
-
-FIXTURE_VARIANT_ADD(step, pages) {
-	.prepare = prepare_far, .run = run_pages, .undo = undo_far,
-	.needs_agent = true,
-};
-
-FIXTURE_VARIANT_ADD(step, advise) {
-	.prepare = prepare_far, .run = run_advise, .undo = undo_far,
-	.needs_agent = true,
-};
-
-FIXTURE_VARIANT_ADD(step, duplicates) {
-	.prepare = prepare_read_mostly, .run = run_prefetch, .undo = undo_far,
-	.needs_agent = true, .len = 32 * PAGE_BYTES,
-};
-
-FIXTURE_VARIANT_ADD(step, knob_of_a_range) {
-	.prepare = prepare_far, .run = run_range_knob, .undo = undo_far,
-	.needs_agent = true,
-};
-
-FIXTURE_VARIANT_ADD(step, read_duplication) {
-	.prepare = prepare_duplication, .run = run_device_read,
-	.undo = undo_far, .in_agent = true, .needs_agent = true,
-};
-
-FIXTURE_VARIANT_ADD(step, exclusive) {
-	.prepare = prepare_far, .run = run_exclusive, .undo = undo_far,
-	.needs_agent = true, .len = 32 * PAGE_BYTES,
-};
-
-FIXTURE_VARIANT_ADD(step, lower_quota) {
-	.prepare = prepare_on_device, .run = run_lower_quota,
-	.undo = undo_quota, .needs_agent = true, .len = 32 * PAGE_BYTES,
-};
-
-FIXTURE_VARIANT_ADD(step, close) {
-	.prepare = prepare_second_binding, .run = run_close, .undo = undo_close,
-	.len = 32 * PAGE_BYTES, .stride = 3,
-};
-
+ATTEMPT(open_of_the_manager, NULL, run_open_manager, undo_open);
+ATTEMPT(open_of_a_device, NULL, run_open_gpu, undo_open);
+ATTEMPT(space_create, prepare_space, run_space_create, undo_open,
+	.in_child = true);
+ATTEMPT(bind, prepare_gpu, bind_both, undo_open);
+ATTEMPT(attach, NULL, run_attach, undo_attach, .in_agent = true);
+ATTEMPT(mapping_the_mirror, NULL, run_map, undo_map, IN_AGENT);
+ATTEMPT(device_read, prepare_far, run_device_read, undo_far, IN_AGENT);
+ATTEMPT(device_write, prepare_far, run_device_write, undo_far, IN_AGENT);
+ATTEMPT(cpu_fault, prepare_on_device, run_cpu_read, undo_far, WITH_AGENT);
+ATTEMPT(prefetch, prepare_far, run_prefetch, undo_far, WITH_AGENT);
+ATTEMPT(prefetch_to_host, prepare_on_device, run_prefetch_to_host, undo_far,
+	WITH_AGENT, FEW_PAGES);
+ATTEMPT(residency, prepare_far, run_residency, undo_far, WITH_AGENT);
+ATTEMPT(pages, prepare_far, run_pages, undo_far, WITH_AGENT);
+ATTEMPT(advise, prepare_far, run_advise, undo_far, WITH_AGENT);
+ATTEMPT(duplicates, prepare_read_mostly, run_prefetch, undo_far, WITH_AGENT,
+	FEW_PAGES);
+ATTEMPT(knob_of_a_range, prepare_far, run_range_knob, undo_far, WITH_AGENT);
+ATTEMPT(read_duplication, prepare_duplication, run_device_read, undo_far,
+	IN_AGENT);
+ATTEMPT(exclusive, prepare_far, run_exclusive, undo_far, WITH_AGENT, FEW_PAGES);
+ATTEMPT(lower_quota, prepare_on_device, run_lower_quota, undo_quota, WITH_AGENT,
+	FEW_PAGES);
+ATTEMPT(close, prepare_second_binding, run_close, undo_close, FEW_PAGES,
+	.stride = 3);
 /* The chunk is evicted page by page, with an allocation for each. */
-FIXTURE_VARIANT_ADD(step, eviction) {
-	.prepare = prepare_full, .run = run_device_write, .undo = undo_full,
-	.in_agent = true, .needs_agent = true, .tiny = true, .stride = 23,
-	.long_stride = 7,
-};
-
-FIXTURE_VARIANT_ADD(step, object_create) {
-	.prepare = nothing, .run = run_object_create, .undo = undo_object,
-	.needs_agent = true,
-};
-
-FIXTURE_VARIANT_ADD(step, object_create_on_the_host) {
-	.prepare = nothing, .run = run_object_create_on_host,
-	.undo = undo_object, .stride = 29, .long_stride = 7,
-};
-
-FIXTURE_VARIANT_ADD(step, events_open) {
-	.prepare = nothing, .run = run_events_open, .undo = undo_object,
-};
-
-FIXTURE_VARIANT_ADD(step, object_create_by_eviction) {
-	.prepare = prepare_full_of_pages, .run = run_object_create,
-	.undo = undo_object_and_pages, .needs_agent = true, .tiny = true,
-	.len = 32 * PAGE_BYTES,
-};
-
-FIXTURE_VARIANT_ADD(step, object_map) {
-	.prepare = prepare_object_and_hole, .run = run_object_map,
-	.undo = undo_object,
-};
-
-FIXTURE_VARIANT_ADD(step, object_access) {
-	.prepare = prepare_mapped_object, .run = run_object_access,
-	.undo = undo_object, .needs_agent = true,
-};
-
-FIXTURE_VARIANT_ADD(step, object_cpu_fault) {
-	.prepare = prepare_migrated, .run = run_cpu_read,
-	.undo = undo_migratable, .needs_agent = true, .stride = 29,
-	.long_stride = 7,
-};
-
-FIXTURE_VARIANT_ADD(step, object_device_fault) {
-	.prepare = prepare_migratable, .run = run_device_write,
-	.undo = undo_migratable, .in_agent = true, .needs_agent = true,
-};
-
-FIXTURE_VARIANT_ADD(step, object_first_use_by_the_device) {
-	.prepare = prepare_unused_object, .run = run_device_write,
-	.undo = undo_migratable, .in_agent = true, .needs_agent = true,
-};
-
-FIXTURE_VARIANT_ADD(step, object_prefetch) {
-	.prepare = prepare_migratable, .run = run_object_prefetch,
-	.undo = undo_migratable, .needs_agent = true,
-};
-
-FIXTURE_VARIANT_ADD(step, object_prefetch_to_host) {
-	.prepare = prepare_migrated, .run = run_object_prefetch_to_host,
-	.undo = undo_migratable, .needs_agent = true, .stride = 29,
-	.long_stride = 7,
-};
+ATTEMPT(eviction, prepare_full, run_device_write, undo_full, IN_AGENT,
+	.tiny = true, .stride = 23, .long_stride = 7);
+ATTEMPT(object_create, NULL, run_object_create, undo_object, WITH_AGENT);
+ATTEMPT(object_create_on_the_host, NULL, run_object_create_on_host, undo_object,
+	SOME_OF_MANY);
+ATTEMPT(events_open, NULL, run_events_open, undo_object);
+/* The page must be evicted for the object. */
+ATTEMPT(object_create_by_eviction, prepare_on_device, run_object_create,
+	undo_object_and_pages, WITH_AGENT, .tiny = true, FEW_PAGES);
+ATTEMPT(object_map, prepare_object_and_hole, run_object_map, undo_object);
+ATTEMPT(object_access, prepare_mapped_object, run_object_access, undo_object,
+	WITH_AGENT);
+ATTEMPT(object_cpu_fault, prepare_migrated, run_cpu_read, undo_migratable,
+	WITH_AGENT, SOME_OF_MANY);
+ATTEMPT(object_device_fault, prepare_migratable, run_device_write,
+	undo_migratable, IN_AGENT);
+ATTEMPT(object_first_use_by_the_device, prepare_unused_object, run_device_write,
+	undo_migratable, IN_AGENT);
+ATTEMPT(object_prefetch, prepare_migratable, run_object_prefetch,
+	undo_migratable, WITH_AGENT);
+ATTEMPT(object_prefetch_to_host, prepare_migrated, run_object_prefetch_to_host,
+	undo_migratable, WITH_AGENT, SOME_OF_MANY);
 
 static bool errno_is_allowed(int rc)
 {
@@ -629,11 +484,11 @@ static bool errno_is_allowed(int rc)
  * A device's first binding creates the struct pages for its memory. mm warns if
  * that allocation fails, so bind once before the sweep.
  */
-static void prepare_regions(struct env *env)
+static void prepare_regions(void)
 {
-	prepare_gpu(env);
-	bind_both(env);
-	undo_open(env);
+	prepare_gpu();
+	bind_both();
+	undo_open();
 }
 
 /* Result of a step, and whether the first failing allocation was reached. */
@@ -648,12 +503,11 @@ struct failing {
 	bool burst;		/* also those after it */
 };
 
-static struct attempt attempt_in(struct env *env,
-				 const FIXTURE_VARIANT(step) *variant,
+static struct attempt attempt_in(const FIXTURE_VARIANT(step) * variant,
 				 struct failing failing)
 {
-	pid_t pid = variant->in_agent ? env->agent->pid : 0;
-	pid_t tid = env->agent->shared->lanes[0].tid;
+	pid_t pid = variant->in_agent ? agent_of(A)->pid : 0;
+	pid_t tid = agent_of(A)->shared->lanes[0].tid;
 	int nth = inject_open(pid, tid, "fail-nth");
 	int task = inject_open(pid, tid, "make-it-fail");
 	struct attempt attempt;
@@ -666,7 +520,7 @@ static struct attempt attempt_in(struct env *env,
 		inject_write(task, 1);
 	}
 	inject_write(nth, failing.nth);
-	attempt.rc = variant->run(env);
+	attempt.rc = variant->run();
 	attempt.failed = inject_disarm(nth);
 	inject_write(task, 0);
 	close(nth);
@@ -675,17 +529,15 @@ static struct attempt attempt_in(struct env *env,
 }
 
 /* A space lasts as long as its process, so a child runs the step. */
-static struct attempt attempt_in_child(struct env *env,
-				       const FIXTURE_VARIANT(step) *variant,
+static struct attempt attempt_in_child(const FIXTURE_VARIANT(step) * variant,
 				       struct failing failing)
 {
 	struct attempt attempt = { .rc = -ECHILD };
 	int status;
-	pid_t pid;
+	pid_t pid = fork();
 
-	pid = fork();
 	if (!pid) {
-		attempt = attempt_in(env, variant, failing);
+		attempt = attempt_in(variant, failing);
 		_exit(attempt.failed ? 128 - attempt.rc : -attempt.rc);
 	}
 	if (waitpid(pid, &status, 0) == pid && WIFEXITED(status)) {
@@ -695,20 +547,17 @@ static struct attempt attempt_in_child(struct env *env,
 	return attempt;
 }
 
-static struct attempt attempt_step(struct env *env,
-				   const FIXTURE_VARIANT(step) *variant,
+static struct attempt attempt_step(const FIXTURE_VARIANT(step) * variant,
 				   struct failing failing)
 {
-	return variant->in_child ? attempt_in_child(env, variant, failing) :
-				   attempt_in(env, variant, failing);
+	return variant->in_child ? attempt_in_child(variant, failing) :
+				   attempt_in(variant, failing);
 }
 
 /* --- repeating the steps -------------------------------------------------- */
 
 FIXTURE_SETUP(step)
 {
-	struct env *env = &self->env;
-
 	if (!inject_start())
 		SKIP(_exit(SKIPPED), "the kernel has no CONFIG_FAULT_INJECTION");
 	if (variant->tiny && !getenv("HMMRT_MODULE_DIR"))
@@ -716,35 +565,32 @@ FIXTURE_SETUP(step)
 	if (variant->tiny)
 		ASSERT_EQ(0, simgpu_replace(self->parameters,
 					    "devices=2 memory=2"));
-	env->gpu = -1;
-	env->space = -1;
-	env->object = -1;
-	env->len = variant->len ? variant->len : usual_bytes();
-	ASSERT_EQ(0, session_open(&env->session, 1));
-	ASSERT_EQ(0, session_bind(&env->session, 1));
-	prepare_regions(env);
-	env->agent = session_agent(&env->session);
+	len = variant->len ?: usual_bytes();
+	ASSERT_EQ(0, session_open(&session, 1));
+	ASSERT_EQ(0, session_bind(&session, 1));
+	space = session.space;
+	prepare_regions();
 	if (variant->needs_agent)
-		ASSERT_EQ(0, session_attach(&env->session));
+		ASSERT_EQ(0, session_attach(&session));
 }
 
 FIXTURE_TEARDOWN(step)
 {
-	EXPECT_EQ(0, session_end(&self->env.session));
+	EXPECT_EQ(0, session_end(&session));
 	if (variant->tiny)
 		EXPECT_EQ(0, simgpu_restore(self->parameters));
 }
 
 /* Returns whether the step made enough allocations for one to fail. */
 static bool attempt_and_repeat(struct __test_metadata *_metadata,
-			       struct env *env,
 			       const FIXTURE_VARIANT(step) *variant,
 			       struct failing failing, unsigned int *enomem)
 {
 	struct attempt attempt;
 
-	variant->prepare(env);
-	attempt = attempt_step(env, variant, failing);
+	if (variant->prepare)
+		variant->prepare();
+	attempt = attempt_step(variant, failing);
 	ASSERT_TRUE(attempt.rc == 0 ||
 		    (attempt.failed && errno_is_allowed(attempt.rc)))
 	{
@@ -754,10 +600,9 @@ static bool attempt_and_repeat(struct __test_metadata *_metadata,
 	*enomem += attempt.rc == -ENOMEM;
 	/* A failed attempt must not prevent the next one from succeeding. */
 	if (attempt.rc)
-		ASSERT_EQ(0, attempt_step(env, variant,
-					  (struct failing){ 0 }).rc);
-	variant->undo(env);
-	ASSERT_FALSE(env->lost)
+		ASSERT_EQ(0, attempt_step(variant, (struct failing){ 0 }).rc);
+	variant->undo();
+	ASSERT_FALSE(lost)
 	{
 		TH_LOG("contents were lost by allocation %u", failing.nth);
 	}
@@ -766,13 +611,13 @@ static bool attempt_and_repeat(struct __test_metadata *_metadata,
 
 static unsigned int stride_of(const FIXTURE_VARIANT(step) *variant)
 {
-	return variant->stride ? variant->stride : 1;
+	return variant->stride ?: 1;
 }
 
 /* The bursts skip many allocations anyway. */
 static unsigned int long_stride_of(const FIXTURE_VARIANT(step) *variant)
 {
-	return variant->long_stride ? variant->long_stride : stride_of(variant);
+	return variant->long_stride ?: stride_of(variant);
 }
 
 TEST_F(step, survives_each_failed_allocation)
@@ -783,8 +628,7 @@ TEST_F(step, survives_each_failed_allocation)
 	unsigned int enomem = 0, failed = 0;
 
 	for (; failing.nth < MAX_ALLOCATIONS; failing.nth += stride, failed++)
-		if (!attempt_and_repeat(_metadata, &self->env, variant, failing,
-					&enomem))
+		if (!attempt_and_repeat(_metadata, variant, failing, &enomem))
 			break;
 	fprintf(stderr, "# %u allocations failed, %u times ENOMEM\n", failed,
 		enomem);
@@ -799,8 +643,7 @@ TEST_F(step, survives_bursts_of_failed_allocations)
 	unsigned int enomem = 0, failed = 0;
 
 	while (failing.nth < MAX_ALLOCATIONS) {
-		if (!attempt_and_repeat(_metadata, &self->env, variant, failing,
-					&enomem))
+		if (!attempt_and_repeat(_metadata, variant, failing, &enomem))
 			break;
 		failed++;
 		failing.nth += failing.nth < BURST_EACH ?
@@ -821,38 +664,36 @@ TEST_F(step, survives_bursts_of_failed_allocations)
 #define TOUCH_FAILURES	"1000"
 
 FIXTURE(touch) {
-	struct env env;
 	int event;
 	int task;
 };
 
 FIXTURE_SETUP(touch)
 {
-	struct env *env = &self->env;
-
 	if (!inject_start())
 		SKIP(_exit(SKIPPED), "the kernel has no CONFIG_FAULT_INJECTION");
 	self->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	self->task = inject_open(0, 0, "make-it-fail");
-	env->len = TOUCHED_PAGES * PAGE_BYTES;
-	ASSERT_EQ(0, session_open(&env->session, 1));
-	ASSERT_EQ(0, session_bind(&env->session, 1));
-	prepare_on_device(env);
+	len = TOUCHED_PAGES * PAGE_BYTES;
+	ASSERT_EQ(0, session_open(&session, 1));
+	ASSERT_EQ(0, session_bind(&session, 1));
+	space = session.space;
+	prepare_on_device();
 	inject_slab(TOUCH_FAILURES);
 }
 
 FIXTURE_TEARDOWN(touch)
 {
 	inject_slab("0");
-	munmap(self->env.buf, self->env.len);
-	EXPECT_EQ(0, session_end(&self->env.session));
+	munmap(buf, len);
+	EXPECT_EQ(0, session_end(&session));
 	close(self->event);
 	close(self->task);
 }
 
-static uint64_t cpu_faults(const struct env *env)
+static uint64_t cpu_faults(void)
 {
-	return session_stats(&env->session, 0).out_cpu_faults;
+	return stats_of(A).out_cpu_faults;
 }
 
 /* An access needs a page of system memory, but no slab memory. */
@@ -861,10 +702,10 @@ TEST_F(touch, of_an_instruction_needs_only_the_page)
 	long wrong;
 
 	inject_write(self->task, 1);
-	wrong = pages_check(self->env.buf, self->env.len, 1);
+	wrong = pages_check(buf, len, 1);
 	inject_write(self->task, 0);
 	EXPECT_EQ(-1, wrong);
-	EXPECT_EQ(TOUCHED_PAGES, cpu_faults(&self->env));
+	EXPECT_EQ(TOUCHED_PAGES, cpu_faults());
 }
 
 /* A system call cannot retry the access. */
@@ -874,11 +715,11 @@ TEST_F(touch, of_a_system_call_needs_only_the_page)
 	size_t at;
 
 	inject_write(self->task, 1);
-	for (at = 0; at < self->env.len && written == 8; at += PAGE_BYTES)
-		written = write(self->event, self->env.buf + at, 8);
+	for (at = 0; at < len && written == 8; at += PAGE_BYTES)
+		written = write(self->event, buf + at, 8);
 	inject_write(self->task, 0);
 	EXPECT_EQ(8, written);
-	EXPECT_EQ(TOUCHED_PAGES, cpu_faults(&self->env));
+	EXPECT_EQ(TOUCHED_PAGES, cpu_faults());
 }
 
 /* --- loading the module --------------------------------------------------- */

@@ -4,13 +4,10 @@
  * processes still have on a device migrate back before the device goes away.
  * Leaves the modules loaded with the parameters that they had before.
  */
-#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#include "lib/harness.h"
-#include "lib/modules.h"
-#include "lib/session.h"
+#include "lib/fixture.h"
 
 FIXTURE(modules) {
 	char parameters[SIMGPU_PARAMETERS];
@@ -59,8 +56,6 @@ TEST_F(modules, device_module_needs_the_manager)
 
 TEST(modules_in_use_cannot_be_removed)
 {
-	struct session session;
-
 	if (!geteuid() && access("/sys/module/hmmrt_simgpu/refcnt", R_OK))
 		SKIP(return, "hmmrt is not built as modules");
 	/* hmmrt_simgpu always uses hmmrt. */
@@ -71,10 +66,9 @@ TEST(modules_in_use_cannot_be_removed)
 	ASSERT_EQ(-EWOULDBLOCK, module_remove("hmmrt_simgpu"));
 	ASSERT_EQ(0, session_attach(&session));
 	/* The agent's mapping is the only remaining user. */
-	agent_syscall(session_agent(&session), SYS_close,
-		      (uint64_t)session.devices[0].gpu, 0, 0, 0, 0, 0);
-	close(session.devices[0].gpu);
-	session.devices[0].gpu = -1;
+	DEV_SYSCALL(A, SYS_close, session.devices[A].gpu);
+	close(session.devices[A].gpu);
+	session.devices[A].gpu = -1;
 	ASSERT_EQ(-EWOULDBLOCK, module_remove("hmmrt_simgpu"));
 	ASSERT_EQ(-EWOULDBLOCK, module_remove("hmmrt"));
 	ASSERT_EQ(0, session_end(&session));
@@ -157,44 +151,36 @@ TEST_F(modules, failed_self_test_disables_duplicates)
 {
 	const size_t len = 16 * PAGE_BYTES;
 	struct hmmrt_prefetch result;
-	struct session session;
 	struct hmmrt_info info;
-	struct agent *agent;
-	uint64_t *buf, i;
-	uint32_t id;
+	uint64_t i;
 
 	ASSERT_EQ(0, module_remove("hmmrt"));
 	ASSERT_EQ(0, module_insert("hmmrt", "write_in_place=1"));
 	ASSERT_EQ(0, module_insert("hmmrt_simgpu", ""));
-	ASSERT_EQ(0, session_start(&session, 1, 1));
-	agent = session_agent(&session);
-	id = session.devices[0].id;
-	EXPECT_EQ(0, cmd_info(session.space, &info));
+	DEVICES_SETUP();
+	EXPECT_EQ(0, cmd_info(space, &info));
 	EXPECT_EQ(HMMRT_FEATURE_OBJECTS | HMMRT_FEATURE_EVENTS |
 			  HMMRT_FEATURE_ANNOTATIONS,
 		  info.out_features);
-	buf = arena_anon(2 * BLOCK_BYTES);
-	ASSERT_NE(NULL, buf);
+	buf = ANON(2 * BLOCK_BYTES);
 	pages_fill(buf, len, 1);
-	EXPECT_EQ(0, cmd_advise(session.space, buf, len,
-				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
+	EXPECT_EQ(0, advise(buf, len, SET_READ_MOSTLY));
 	for (i = 1; i < 4; i++) {
-		*buf = i;
-		ASSERT_VALUE(i, agent_read(agent, buf));
+		*(uint64_t *)buf = i;
+		ASSERT_VALUE(i, dev_read(A, buf));
 	}
-	EXPECT_EQ(0, cmd_prefetch(session.space, buf, len, id, &result));
+	EXPECT_EQ(0, prefetch_result(A, buf, len, &result));
 	EXPECT_EQ(16, result.out_stayed[HMMRT_STAY_POLICY]);
-	EXPECT_EQ(16, pages_at(session.space, buf, len, HMMRT_LOCATION_HOST));
-	EXPECT_LT(0, session_stats(&session, 0).out_remote_pages);
+	EXPECT_AT(HOST, buf, len);
+	EXPECT_LT(0, stats_of(A).out_remote_pages);
 	/* The knob has no effect: pages migrate on read. */
-	buf += BLOCK_BYTES / sizeof(*buf);
+	buf += BLOCK_BYTES;
 	pages_fill(buf, len, 1);
-	EXPECT_EQ(0, cmd_set_knob(session.space, HMMRT_SCOPE_SPACE, id,
-				  HMMRT_KNOB_READ_DUPLICATION, 1));
-	ASSERT_VALUE(1, agent_read(agent, buf));
-	EXPECT_EQ(16, pages_at(session.space, buf, len, id));
-	EXPECT_EQ(0, session_stats(&session, 0).out_copied_pages);
-	EXPECT_EQ(0, session_end(&session));
+	EXPECT_EQ(0, set_knob(A, HMMRT_KNOB_READ_DUPLICATION, 1));
+	ASSERT_VALUE(1, dev_read(A, buf));
+	EXPECT_AT(A, buf, len);
+	EXPECT_EQ(0, stats_of(A).out_copied_pages);
+	DEVICES_TEARDOWN();
 	ASSERT_EQ(0, module_remove("hmmrt_simgpu"));
 	ASSERT_EQ(0, module_remove("hmmrt"));
 }
@@ -237,16 +223,13 @@ TEST_F(modules, device_memory_is_backed_on_first_use)
 struct orphan {
 	char *buf;
 	size_t len;
-	int ready;		/* pipe ends */
-	int go;
+	struct gate ready, go;
 	bool frees;		/* or checks them */
 };
 
-static void orphan_run(const struct orphan *orphan)
+static void orphan_run(struct orphan *orphan)
 {
-	char c;
-
-	if (write(orphan->ready, "r", 1) != 1 || read(orphan->go, &c, 1) != 1)
+	if (!gate_open(&orphan->ready) || !gate_wait(&orphan->go))
 		_exit(2);
 	if (orphan->frees)
 		_exit(munmap(orphan->buf, orphan->len) ? 3 : 0);
@@ -293,43 +276,26 @@ static void parent_run(struct orphan *orphan)
 }
 
 /* Leaves a process with pages on the device but without a binding. */
-static bool orphan_begin(struct orphan *orphan, int *go, bool frees)
+static bool orphan_begin(struct orphan *orphan, bool frees)
 {
-	int ready[2], gate[2], status = -1;
 	pid_t pid;
-	char c;
 
-	if (pipe2(ready, O_CLOEXEC) || pipe2(gate, O_CLOEXEC) ||
+	*orphan = (struct orphan){ .len = 3 * BLOCK_BYTES, .frees = frees };
+	if (!gate_make(&orphan->ready) || !gate_make(&orphan->go) ||
 	    prctl(PR_SET_CHILD_SUBREAPER, 1))
 		return false;
-	*orphan = (struct orphan){
-		.len = 3 * BLOCK_BYTES,
-		.ready = ready[1],
-		.go = gate[0],
-		.frees = frees,
-	};
 	pid = fork();
-	if (!pid) {
-		/* Otherwise the child would wait forever if the test fails. */
-		close(gate[1]);
+	if (!pid)
 		parent_run(orphan);
-	}
-	if (waitpid(pid, &status, 0) != pid || status ||
-	    read(ready[0], &c, 1) != 1)
-		return false;
-	close(ready[0]);
-	close(ready[1]);
-	close(gate[0]);
-	*go = gate[1];
-	return true;
+	return !process_wait(pid) && gate_wait(&orphan->ready);
 }
 
-static bool orphan_go(int go)
+/* Returns the wait status of the orphan, or -1. */
+static int orphan_wait(void)
 {
-	bool done = write(go, "g", 1) == 1;
+	int status;
 
-	close(go);
-	return done;
+	return waitpid(-1, &status, 0) > 0 ? status : -1;
 }
 
 static int64_t used_without_binding(void)
@@ -344,15 +310,13 @@ static int64_t used_without_binding(void)
 TEST_F(modules, removal_migrates_back_pages_of_a_fork_child)
 {
 	struct orphan orphan;
-	int go, status = -1;
 
 	ASSERT_EQ(0, module_insert("hmmrt_simgpu", ""));
-	ASSERT_TRUE(orphan_begin(&orphan, &go, false));
+	ASSERT_TRUE(orphan_begin(&orphan, false));
 	EXPECT_EQ((int64_t)orphan.len, used_without_binding());
 	ASSERT_EQ(0, module_remove("hmmrt_simgpu"));
-	ASSERT_TRUE(orphan_go(go));
-	ASSERT_LT(0, waitpid(-1, &status, 0));
-	ASSERT_EQ(0, status);
+	ASSERT_TRUE(gate_open(&orphan.go));
+	ASSERT_EQ(0, orphan_wait());
 }
 
 /*
@@ -363,18 +327,18 @@ TEST_F(modules, removal_waits_until_the_last_pages_are_freed)
 {
 	struct orphan orphan;
 	unsigned int round;
-	int go, status;
 
 	for (round = 0; round < 10; round++) {
 		ASSERT_EQ(0, module_insert("hmmrt_simgpu",
 					   "devices=1 memory=8"));
-		ASSERT_TRUE(orphan_begin(&orphan, &go, true));
+		ASSERT_TRUE(orphan_begin(&orphan, true));
 		EXPECT_EQ((int64_t)orphan.len, used_without_binding());
-		ASSERT_TRUE(orphan_go(go));
+		ASSERT_TRUE(gate_open(&orphan.go));
 		usleep(round * 200);
 		ASSERT_EQ(0, module_remove("hmmrt_simgpu"));
-		ASSERT_LT(0, waitpid(-1, &status, 0));
-		ASSERT_EQ(0, status);
+		ASSERT_EQ(0, orphan_wait());
+		gate_close(&orphan.ready);
+		gate_close(&orphan.go);
 	}
 	/* Lets pending trims run. They have no visible effect to wait for. */
 	sleep(3);
