@@ -18,54 +18,48 @@
 /* In the middle of the second 64 KiB granule. */
 #define TOUCHED_PAGE 25
 
-#define NO_PREFERRED .preferred = NOWHERE
+#define ANYWHERE		.preferred = NOWHERE
+#define PREFERRED(location)	.preferred = ON_##location
+#define READ_MOSTLY		.read_mostly = true
+#define NO_MIGRATE		.no_migrate = true
+#define BY_A			.accessed_by = BY(A)
+#define BY_B			.accessed_by = BY(B)
+#define BY_CPU			.accessed_by = BY(CPU)
+#define BY_AB			.accessed_by = ALL_DEVICES
+#define IN_KIB(number)		.granularity = (number) << 10
 
 static const struct advice combinations[] = {
-	{ "no advice", NO_PREFERRED },
-	{ "READ_MOSTLY", NO_PREFERRED, .read_mostly = true },
-	{ "PREFERRED host", .preferred = ON_HOST },
-	{ "PREFERRED A", .preferred = ON_A },
-	{ "PREFERRED B", .preferred = ON_B },
-	{ "ACCESSED_BY A", NO_PREFERRED, .accessed_by = BY(A) },
-	{ "ACCESSED_BY B", NO_PREFERRED, .accessed_by = BY(B) },
-	{ "ACCESSED_BY A, B", NO_PREFERRED, .accessed_by = ALL_DEVICES },
-	{ "ACCESSED_BY CPU", NO_PREFERRED, .accessed_by = BY(CPU) },
-	{ "NO_MIGRATE", NO_PREFERRED, .no_migrate = true },
-	{ "GRANULARITY 4K", NO_PREFERRED, .granularity = PAGE_BYTES },
-	{ "GRANULARITY 64K", NO_PREFERRED, .granularity = 16 * PAGE_BYTES },
-	{ "GRANULARITY 2M", NO_PREFERRED, .granularity = BLOCK_BYTES },
-	{ "READ_MOSTLY, PREFERRED host", .preferred = ON_HOST,
-	  .read_mostly = true },
-	{ "READ_MOSTLY, PREFERRED A", .preferred = ON_A, .read_mostly = true },
-	{ "READ_MOSTLY, PREFERRED B", .preferred = ON_B, .read_mostly = true },
-	{ "READ_MOSTLY, ACCESSED_BY A", NO_PREFERRED, .read_mostly = true,
-	  .accessed_by = BY(A) },
-	{ "READ_MOSTLY, ACCESSED_BY A, B", NO_PREFERRED, .read_mostly = true,
-	  .accessed_by = ALL_DEVICES },
-	{ "PREFERRED host, ACCESSED_BY A", .preferred = ON_HOST,
-	  .accessed_by = BY(A) },
-	{ "PREFERRED host, ACCESSED_BY A, B", .preferred = ON_HOST,
-	  .accessed_by = ALL_DEVICES },
-	{ "PREFERRED A, ACCESSED_BY A", .preferred = ON_A,
-	  .accessed_by = BY(A) },
-	{ "PREFERRED A, ACCESSED_BY B", .preferred = ON_A,
-	  .accessed_by = BY(B) },
-	{ "PREFERRED B, ACCESSED_BY A", .preferred = ON_B,
-	  .accessed_by = BY(A) },
-	{ "NO_MIGRATE, READ_MOSTLY", NO_PREFERRED, .no_migrate = true,
-	  .read_mostly = true },
-	{ "NO_MIGRATE, PREFERRED host", .preferred = ON_HOST,
-	  .no_migrate = true },
-	{ "NO_MIGRATE, PREFERRED A", .preferred = ON_A, .no_migrate = true },
-	{ "NO_MIGRATE, PREFERRED B", .preferred = ON_B, .no_migrate = true },
-	{ "NO_MIGRATE, ACCESSED_BY A", NO_PREFERRED, .no_migrate = true,
-	  .accessed_by = BY(A) },
-	{ "NO_MIGRATE, ACCESSED_BY A, B", NO_PREFERRED, .no_migrate = true,
-	  .accessed_by = ALL_DEVICES },
-	{ "NO_MIGRATE, GRANULARITY 64K", NO_PREFERRED, .no_migrate = true,
-	  .granularity = 16 * PAGE_BYTES },
-	{ "PREFERRED A, GRANULARITY 64K", .preferred = ON_A,
-	  .granularity = 16 * PAGE_BYTES },
+	{ "no advice", ANYWHERE },
+	{ "READ_MOSTLY", ANYWHERE, READ_MOSTLY },
+	{ "PREFERRED host", PREFERRED(HOST) },
+	{ "PREFERRED A", PREFERRED(A) },
+	{ "PREFERRED B", PREFERRED(B) },
+	{ "ACCESSED_BY A", ANYWHERE, BY_A },
+	{ "ACCESSED_BY B", ANYWHERE, BY_B },
+	{ "ACCESSED_BY A, B", ANYWHERE, BY_AB },
+	{ "ACCESSED_BY CPU", ANYWHERE, BY_CPU },
+	{ "NO_MIGRATE", ANYWHERE, NO_MIGRATE },
+	{ "GRANULARITY 4K", ANYWHERE, IN_KIB(4) },
+	{ "GRANULARITY 64K", ANYWHERE, IN_KIB(64) },
+	{ "GRANULARITY 2M", ANYWHERE, IN_KIB(2048) },
+	{ "READ_MOSTLY, PREFERRED host", PREFERRED(HOST), READ_MOSTLY },
+	{ "READ_MOSTLY, PREFERRED A", PREFERRED(A), READ_MOSTLY },
+	{ "READ_MOSTLY, PREFERRED B", PREFERRED(B), READ_MOSTLY },
+	{ "READ_MOSTLY, ACCESSED_BY A", ANYWHERE, READ_MOSTLY, BY_A },
+	{ "READ_MOSTLY, ACCESSED_BY A, B", ANYWHERE, READ_MOSTLY, BY_AB },
+	{ "PREFERRED host, ACCESSED_BY A", PREFERRED(HOST), BY_A },
+	{ "PREFERRED host, ACCESSED_BY A, B", PREFERRED(HOST), BY_AB },
+	{ "PREFERRED A, ACCESSED_BY A", PREFERRED(A), BY_A },
+	{ "PREFERRED A, ACCESSED_BY B", PREFERRED(A), BY_B },
+	{ "PREFERRED B, ACCESSED_BY A", PREFERRED(B), BY_A },
+	{ "NO_MIGRATE, READ_MOSTLY", ANYWHERE, NO_MIGRATE, READ_MOSTLY },
+	{ "NO_MIGRATE, PREFERRED host", PREFERRED(HOST), NO_MIGRATE },
+	{ "NO_MIGRATE, PREFERRED A", PREFERRED(A), NO_MIGRATE },
+	{ "NO_MIGRATE, PREFERRED B", PREFERRED(B), NO_MIGRATE },
+	{ "NO_MIGRATE, ACCESSED_BY A", ANYWHERE, NO_MIGRATE, BY_A },
+	{ "NO_MIGRATE, ACCESSED_BY A, B", ANYWHERE, NO_MIGRATE, BY_AB },
+	{ "NO_MIGRATE, GRANULARITY 64K", ANYWHERE, NO_MIGRATE, IN_KIB(64) },
+	{ "PREFERRED A, GRANULARITY 64K", PREFERRED(A), IN_KIB(64) },
 };
 
 /* One call for each kind. ACCESSED_BY is last, as it acts at once. */
