@@ -146,7 +146,7 @@ TEST_F(limit, prefetches_over_the_limit_are_made_but_not_recorded)
 	pages_fill(buf, 64 * PAGE_BYTES, 1);
 	for (i = 0; i < MOST + 1; i++)
 		EXPECT_EQ(0, prefetch(A, page(2 * i), PAGE_BYTES));
-	EXPECT_EQ(MOST + 1, pages_at(space, buf, 64 * PAGE_BYTES, id_of(A)));
+	EXPECT_EQ(MOST + 1, count_at(A, buf, 64 * PAGE_BYTES));
 	ASSERT_ATTRIBUTES(page(38), PAGE_BYTES, 0, 0, NONE, id_of(A), 0);
 	ASSERT_ATTRIBUTES(page(40), PAGE_BYTES, 0, 0, NONE, NONE, 0);
 }

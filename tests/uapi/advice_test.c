@@ -3,16 +3,11 @@
  * Advice: compares the attributes of ranges with a model that keeps them page
  * by page, and checks what each kind of advice does to the location of pages.
  */
-#include <errno.h>
-#include <pthread.h>
-#include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "lib/fixture.h"
+#include "lib/loop.h"
 
 #define GRANULE_BYTES	(16 * PAGE_BYTES)
 
@@ -27,10 +22,8 @@ TEST_F(advice, each_kind_is_set_and_unset)
 
 	ASSERT_ATTRIBUTES(buf, BLOCK_BYTES, 0, 0, NONE, NONE, 0);
 	ASSERT_EQ(0, advise(buf, BLOCK_BYTES, SET_READ_MOSTLY));
-	ASSERT_EQ(0, cmd_advise(space, buf, BLOCK_BYTES, SET_PREFERRED_LOCATION,
-				dev, 0));
-	ASSERT_EQ(0,
-		  cmd_advise(space, buf, BLOCK_BYTES, SET_ACCESSED_BY, dev, 0));
+	ASSERT_EQ(0, advise_at(buf, BLOCK_BYTES, SET_PREFERRED_LOCATION, A));
+	ASSERT_EQ(0, advise_at(buf, BLOCK_BYTES, SET_ACCESSED_BY, A));
 	ASSERT_EQ(0, advise_at(buf, BLOCK_BYTES, SET_ACCESSED_BY, HOST));
 	ASSERT_EQ(0, advise(buf, BLOCK_BYTES, SET_NO_MIGRATE));
 	ASSERT_EQ(0, advise_value(buf, BLOCK_BYTES, SET_GRANULARITY,
@@ -44,8 +37,7 @@ TEST_F(advice, each_kind_is_set_and_unset)
 	ASSERT_ATTRIBUTES(buf, BLOCK_BYTES, HMMRT_RANGE_NO_MIGRATE, 1u << dev,
 			  dev, HOST, GRANULE_BYTES);
 	ASSERT_EQ(0, advise(buf, BLOCK_BYTES, UNSET_PREFERRED_LOCATION));
-	ASSERT_EQ(0, cmd_advise(space, buf, BLOCK_BYTES, UNSET_ACCESSED_BY, dev,
-				0));
+	ASSERT_EQ(0, advise_at(buf, BLOCK_BYTES, UNSET_ACCESSED_BY, A));
 	ASSERT_EQ(0, advise(buf, BLOCK_BYTES, UNSET_NO_MIGRATE));
 	ASSERT_EQ(0, advise(buf, BLOCK_BYTES, UNSET_GRANULARITY));
 	ASSERT_ATTRIBUTES(buf, BLOCK_BYTES, 0, 0, NONE, HOST, 0);
@@ -111,23 +103,18 @@ TEST_F(advice, bad_arguments_change_nothing)
 }
 
 struct changer {
-	int fd;
 	char *buf;
 	size_t len;
 	uint32_t locations[2];
-	bool stop;
+	unsigned int round;
 };
 
-static void *prefer_in_turns(void *arg)
+static void prefer_next(void *arg)
 {
 	struct changer *changer = arg;
-	unsigned int i;
 
-	for (i = 0; !__atomic_load_n(&changer->stop, __ATOMIC_RELAXED); i++)
-		cmd_advise(changer->fd, changer->buf, changer->len,
-			   SET_PREFERRED_LOCATION, changer->locations[i % 2],
-			   0);
-	return NULL;
+	advise_at(changer->buf, changer->len, SET_PREFERRED_LOCATION,
+		  changer->locations[changer->round++ % 2]);
 }
 
 /*
@@ -138,12 +125,11 @@ TEST_F(advice, attributes_are_a_consistent_snapshot)
 {
 	struct hmmrt_range_attributes attributes;
 	struct changer changer = {
-		.fd = space,
 		.len = 64 * PAGE_BYTES,
-		.locations = { HOST, id_of(A) },
+		.locations = { HOST, A },
 	};
 	unsigned int mixed = 0;
-	pthread_t thread;
+	struct loop loop;
 	size_t i;
 
 	changer.buf = ANON(changer.len);
@@ -152,14 +138,13 @@ TEST_F(advice, attributes_are_a_consistent_snapshot)
 				    SET_READ_MOSTLY));
 	ASSERT_EQ(0, advise_at(changer.buf, changer.len, SET_PREFERRED_LOCATION,
 			       HOST));
-	ASSERT_EQ(0, pthread_create(&thread, NULL, prefer_in_turns, &changer));
+	ASSERT_EQ(0, loop_start(&loop, prefer_next, &changer));
 	for (i = 0; i < 5000; i++) {
 		ASSERT_EQ(0, cmd_range_attributes(space, changer.buf,
 						  changer.len, &attributes));
 		mixed += attributes.out_preferred_location == NONE;
 	}
-	__atomic_store_n(&changer.stop, true, __ATOMIC_RELAXED);
-	ASSERT_EQ(0, pthread_join(thread, NULL));
+	ASSERT_EQ(0, loop_stop(&loop));
 	EXPECT_EQ(0, mixed);
 }
 
@@ -170,22 +155,20 @@ TEST_F(advice, attributes_are_a_consistent_snapshot)
 TEST_F(advice, advice_holds_while_other_advice_changes)
 {
 	struct changer changer = {
-		.fd = space,
 		.len = PAGE_BYTES,
 		.locations = { HOST, HMMRT_LOCATION_HOST_NODE(0) },
 	};
-	pthread_t thread;
+	struct loop loop;
 	uint64_t i;
 
 	changer.buf = ANON(PAGE_BYTES);
 	ASSERT_EQ(0, advise(changer.buf, PAGE_BYTES, SET_NO_MIGRATE));
-	ASSERT_EQ(0, pthread_create(&thread, NULL, prefer_in_turns, &changer));
+	ASSERT_EQ(0, loop_start(&loop, prefer_next, &changer));
 	for (i = 0; i < 700; i++) {
 		ASSERT_EQ(0, madvise(changer.buf, PAGE_BYTES, MADV_DONTNEED));
 		ASSERT_DONE(dev_write(A, changer.buf, i));
 	}
-	__atomic_store_n(&changer.stop, true, __ATOMIC_RELAXED);
-	ASSERT_EQ(0, pthread_join(thread, NULL));
+	ASSERT_EQ(0, loop_stop(&loop));
 	EXPECT_EQ(0, stats_of(A).out_migrated_to_device);
 }
 
@@ -193,31 +176,26 @@ TEST_F(advice, munmap_drops_advice_while_other_advice_changes)
 {
 	char *buf = ANON(2 * PAGE_BYTES);
 	struct changer changer = {
-		.fd = space,
 		.buf = buf + PAGE_BYTES,
 		.len = PAGE_BYTES,
-		.locations = { HOST, id_of(A) },
+		.locations = { HOST, A },
 	};
-	pthread_t thread;
+	struct loop loop;
 	unsigned int i;
 
-	ASSERT_EQ(0, pthread_create(&thread, NULL, prefer_in_turns, &changer));
+	ASSERT_EQ(0, loop_start(&loop, prefer_next, &changer));
 	for (i = 0; i < 700; i++) {
 		ASSERT_EQ(0, advise(buf, PAGE_BYTES, SET_NO_MIGRATE));
 		ASSERT_EQ(0, munmap(buf, PAGE_BYTES));
-		ASSERT_EQ(buf,
-			  mmap(buf, PAGE_BYTES, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+		ASSERT_TRUE(map_anon_at(buf, PAGE_BYTES));
 		ASSERT_ATTRIBUTES(buf, PAGE_BYTES, 0, 0, NONE, NONE, 0);
 	}
-	__atomic_store_n(&changer.stop, true, __ATOMIC_RELAXED);
-	ASSERT_EQ(0, pthread_join(thread, NULL));
+	ASSERT_EQ(0, loop_stop(&loop));
 }
 
 /* The device's id may be given to another device after the unbinding. */
 TEST_F(advice, unbind_drops_advice_for_the_device)
 {
-	const uint64_t gpu = (uint64_t)session.devices[1].gpu;
 	char *buf = FILLED(4 * PAGE_BYTES);
 
 	ASSERT_EQ(0, advise_at(buf, 4 * PAGE_BYTES, SET_PREFERRED_LOCATION, B));
@@ -225,7 +203,7 @@ TEST_F(advice, unbind_drops_advice_for_the_device)
 	ASSERT_EQ(0, advise_at(buf, 2 * PAGE_BYTES, SET_ACCESSED_BY, A));
 	ASSERT_EQ(0, prefetch(B, buf, 4 * PAGE_BYTES));
 	/* The first device's agent has the second device's file open, too. */
-	agent_syscall(agent_of(A), SYS_close, gpu, 0, 0, 0, 0, 0);
+	DEV_SYSCALL(A, SYS_close, session.devices[B].gpu);
 	session_unbind(&session, B);
 	ASSERT_ATTRIBUTES(buf, 2 * PAGE_BYTES, 0, 1u << id_of(A), NONE, NONE,
 			  0);
@@ -415,10 +393,7 @@ static bool model_map(char *buf, struct model_page *model, size_t first,
 		model[i].mapped = true;
 		model_forget(&model[i]);
 	}
-	return mmap(buf + first * PAGE_BYTES, count * PAGE_BYTES,
-		    PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) !=
-	       MAP_FAILED;
+	return map_anon_at(buf + first * PAGE_BYTES, count * PAGE_BYTES);
 }
 
 TEST_F_TIMEOUT(advice, random_advice_matches_a_per_page_model, 300)
@@ -470,7 +445,6 @@ TEST_F(advice, munmap_and_mremap_drop_advice_of_their_range_only)
 {
 	char *buf = ANON(8 * PAGE_BYTES);
 	char *there = ANON(8 * PAGE_BYTES);
-	int status;
 	pid_t pid;
 
 	memset(buf, 1, 8 * PAGE_BYTES);
@@ -478,12 +452,10 @@ TEST_F(advice, munmap_and_mremap_drop_advice_of_their_range_only)
 	ASSERT_EQ(0, madvise(buf, 8 * PAGE_BYTES, MADV_DONTNEED));
 	ASSERT_EQ(0, mprotect(buf, 8 * PAGE_BYTES, PROT_READ));
 	ASSERT_EQ(0, mprotect(buf, 8 * PAGE_BYTES, PROT_READ | PROT_WRITE));
-	pid = fork();
-	ASSERT_LE(0, pid);
+	pid = FORK();
 	if (!pid)
 		_exit(munmap(buf, 8 * PAGE_BYTES) ? 1 : 0);
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	ASSERT_EQ(0, status);
+	ASSERT_EQ(0, process_wait(pid));
 	ASSERT_ATTRIBUTES(buf, 8 * PAGE_BYTES, HMMRT_RANGE_NO_MIGRATE, 0, NONE,
 			  NONE, 0);
 	/* Shrink and grow in place: the new part has no advice. */
@@ -498,8 +470,7 @@ TEST_F(advice, munmap_and_mremap_drop_advice_of_their_range_only)
 	ASSERT_EQ(there, mremap(buf, 8 * PAGE_BYTES, 8 * PAGE_BYTES,
 				MREMAP_MAYMOVE | MREMAP_FIXED, there));
 	ASSERT_ATTRIBUTES(there, 8 * PAGE_BYTES, 0, 0, NONE, NONE, 0);
-	ASSERT_EQ(buf, mmap(buf, 8 * PAGE_BYTES, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+	ASSERT_TRUE(map_anon_at(buf, 8 * PAGE_BYTES));
 	ASSERT_ATTRIBUTES(buf, 8 * PAGE_BYTES, 0, 0, NONE, NONE, 0);
 }
 
@@ -634,8 +605,7 @@ TEST_F(advice, no_migrate_stops_migration_by_faults_and_prefetches)
 	struct hmmrt_prefetch result;
 
 	ASSERT_EQ(0, advise(buf, GRANULE_BYTES, SET_NO_MIGRATE));
-	ASSERT_EQ(0,
-		  cmd_prefetch(space, buf, GRANULE_BYTES, id_of(A), &result));
+	ASSERT_EQ(0, prefetch_result(A, buf, GRANULE_BYTES, &result));
 	ASSERT_EQ(0, result.out_pages_moved);
 	ASSERT_EQ(GRANULE_BYTES / PAGE_BYTES,
 		  result.out_stayed[HMMRT_STAY_POLICY]);
@@ -672,12 +642,12 @@ TEST_F(advice, granularity_sets_the_pages_moved_per_fault)
 		ASSERT_VALUE(1 + BLOCK_BYTES / PAGE_BYTES / 2,
 			     dev_read(A, buf + BLOCK_BYTES / 2));
 		ASSERT_EQ((long)(grain / PAGE_BYTES),
-			  pages_at(space, buf, BLOCK_BYTES, id_of(A)));
+			  count_at(A, buf, BLOCK_BYTES));
 		/* The CPU's fault moves the same number of pages back. */
 		ASSERT_EQ(0, prefetch(A, buf, BLOCK_BYTES));
 		ASSERT_EQ(1, *(volatile uint64_t *)buf);
 		ASSERT_EQ((long)(grain / PAGE_BYTES),
-			  pages_at(space, buf, BLOCK_BYTES, HOST));
+			  count_at(HOST, buf, BLOCK_BYTES));
 	}
 }
 

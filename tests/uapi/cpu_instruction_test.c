@@ -4,12 +4,10 @@
 
 #include "lib/events.h"
 #include "lib/fixture.h"
-#include "lib/process.h"
 
 #define LIMIT_S 30
 
-FIXTURE(instruction)
-{
+FIXTURE(instruction) {
 	struct events events;
 };
 
@@ -37,7 +35,7 @@ __attribute__((noinline, noclone)) static char touch(const volatile char *page)
 #define TOUCH_BYTES 64
 
 /* Moves a page to the first device, and empties the ring. */
-static int to_first_device(FIXTURE_DATA(instruction) * self, char *page)
+static int to_first_device(FIXTURE_DATA(instruction) *self, char *page)
 {
 	int rc = prefetch(A, page, PAGE_BYTES);
 
@@ -67,36 +65,33 @@ TEST_F(instruction, is_that_of_the_process)
 	ASSERT_NE(NULL, event);
 	EXPECT_NE(0, event->ip);
 	EXPECT_TRUE(event->ip < first || event->ip >= first + TOUCH_BYTES);
-	close(fds[0]);
-	close(fds[1]);
 }
 
-/* Waits for a byte, and reads a page of its parent. */
-static bool reads_parent(int go, pid_t parent, char *page)
+/* Waits at the gate, and reads a page of its parent. */
+static bool reads_parent(struct gate *gate, pid_t parent)
 {
-	char byte, got = 0;
-	struct iovec remote = { .iov_base = page, .iov_len = 1 };
+	char got = 0;
+	struct iovec remote = { .iov_base = buf, .iov_len = 1 };
 	struct iovec local = { .iov_base = &got, .iov_len = 1 };
 
-	return read(go, &byte, 1) == 1 &&
+	return gate_wait(gate) &&
 	       process_vm_readv(parent, &local, 1, &remote, 1, 0) == 1 &&
 	       got == 1;
 }
 
 TEST_F(instruction, is_none_if_another_process_touches_the_page)
 {
+	struct gate gate = GATE();
 	const struct hmmrt_event *event;
 	pid_t parent = getpid(), pid;
-	int fds[2], status;
+	int status;
 
-	ASSERT_EQ(0, pipe(fds));
-	pid = fork();
-	ASSERT_LE(0, pid);
+	pid = FORK();
 	if (!pid)
-		_exit(!reads_parent(fds[0], parent, buf));
+		_exit(!reads_parent(&gate, parent));
 	ASSERT_DONE(dev_write(A, buf, 1));
 	events_read_all(&self->events);
-	ASSERT_EQ(1, write(fds[1], "", 1));
+	ASSERT_TRUE(gate_open(&gate));
 	ASSERT_TRUE(process_wait_end(pid, LIMIT_S, &status));
 	ASSERT_EQ(0, status);
 	event = events_find(&self->events, HMMRT_EVENT_CPU_FAULT, NULL);
@@ -104,8 +99,6 @@ TEST_F(instruction, is_none_if_another_process_touches_the_page)
 	EXPECT_EQ((uintptr_t)buf, event->addr);
 	EXPECT_EQ(0, event->ip);
 	EXPECT_EQ(pid, event->tid);
-	close(fds[0]);
-	close(fds[1]);
 }
 
 TEST_HARNESS_MAIN
