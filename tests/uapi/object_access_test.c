@@ -8,100 +8,36 @@
 #include <sys/uio.h>
 
 #include "lib/amount.h"
-#include "lib/harness.h"
-#include "lib/object.h"
+#include "lib/object_fixture.h"
 #include "lib/pin.h"
-#include "lib/session.h"
 
-#define HOST		HMMRT_LOCATION_HOST
-#define RW		(PROT_READ | PROT_WRITE)
-#define BLOCKS		2
-#define LEN		(BLOCKS * BLOCK_BYTES)
-#define PAGES		(LEN / PAGE_BYTES)
-
-/* The devices of a test. */
-enum { A, B, DEVICES };
-
-/* Where the memory is, for variants. */
-enum place { ON_A, ON_B, ON_HOST };
+#define DEVICES		2
 
 FIXTURE(access) {
-	struct session session;
-	struct agent *agent;
-	int space;
-	uint32_t id;		/* of device A */
-	int object;
-	char *buf;		/* a mapping without rights for devices */
 };
 
 FIXTURE_VARIANT(access) {
-	enum place place;
+	uint32_t location;
 	uint32_t flags;
 };
 
-FIXTURE_VARIANT_ADD(access, own_memory) { .place = ON_A };
-FIXTURE_VARIANT_ADD(access, memory_of_a_peer) { .place = ON_B };
-FIXTURE_VARIANT_ADD(access, system_memory) { .place = ON_HOST };
+FIXTURE_VARIANT_ADD(access, own_memory) { .location = A };
+FIXTURE_VARIANT_ADD(access, memory_of_a_peer) { .location = B };
+FIXTURE_VARIANT_ADD(access, system_memory) { .location = HOST };
 FIXTURE_VARIANT_ADD(access, migratable) {
-	.place = ON_A, .flags = HMMRT_OBJECT_MIGRATABLE,
+	.location = A, .flags = MIGRATABLE,
 };
 
-static uint32_t location_of(const FIXTURE_DATA(access) *self, enum place place)
-{
-	switch (place) {
-	case ON_A:
-	case ON_B:
-		return self->session.devices[place].id;
-	default:
-		return HOST;
-	}
-}
-
+/* The fixture's mapping has no rights for devices. */
 FIXTURE_SETUP(access)
 {
-	ASSERT_EQ(0, session_start(&self->session, DEVICES, 2));
-	self->agent = session_agent(&self->session);
-	self->space = self->session.space;
-	self->id = self->session.devices[A].id;
-	self->object = cmd_object_create(self->space, LEN,
-					 location_of(self, variant->place),
-					 variant->flags);
-	ASSERT_LE(0, self->object);
-	self->buf = object_map(self->object, LEN, RW, 0);
-	ASSERT_NE(NULL, self->buf);
+	DEVICES_SETUP(.devices = DEVICES, .lanes = 2);
+	ASSERT_EQ(0, object_new(variant->location, OBJECT_BYTES, variant->flags, RW));
 }
 
 FIXTURE_TEARDOWN(access)
 {
-	object_unmap_all();
-	close(self->object);
-	EXPECT_EQ(0, session_end(&self->session));
-}
-
-static int grant(const FIXTURE_DATA(access) *self, const void *addr, size_t len,
-		 uint32_t access)
-{
-	return cmd_set_access(self->space, addr, len, self->id, access);
-}
-
-static uint32_t access_of(const FIXTURE_DATA(access) *self, const void *addr,
-			  size_t len)
-{
-	uint32_t access;
-
-	return cmd_get_access(self->space, addr, len, self->id, &access) ?
-		       UINT32_MAX :
-		       access;
-}
-
-static struct agent *agent_of(FIXTURE_DATA(access) *self, unsigned int device)
-{
-	return &self->session.devices[device].agent;
-}
-
-static uint64_t *word_of(char *buf, size_t page)
-{
-	return (uint64_t *)(buf + page * PAGE_BYTES);
+	OBJECT_TEARDOWN();
 }
 
 /* --- new memory ----------------------------------------------------------- */
@@ -110,16 +46,16 @@ TEST_F(access, new_memory_reads_zero_by_the_cpu)
 {
 	size_t i;
 
-	for (i = 0; i < LEN / sizeof(uint64_t); i++)
-		if (((uint64_t *)self->buf)[i])
+	for (i = 0; i < OBJECT_BYTES / sizeof(uint64_t); i++)
+		if (((uint64_t *)buf)[i])
 			break;
-	EXPECT_EQ(LEN / sizeof(uint64_t), i);
+	EXPECT_EQ(OBJECT_BYTES / sizeof(uint64_t), i);
 }
 
 TEST_F(access, new_memory_reads_zero_by_the_device)
 {
-	ASSERT_EQ(0, grant(self, self->buf, LEN, OBJECT_READ));
-	ASSERT_VALUE(0, agent_sum(self->agent, self->buf, LEN, 64));
+	ASSERT_EQ(0, grant(A, OBJECT_READ));
+	ASSERT_VALUE(0, agent_sum(agent_of(A), buf, OBJECT_BYTES, 64));
 }
 
 /* The memory that an earlier object has left is not seen. */
@@ -128,20 +64,17 @@ TEST_F(access, memory_reads_zero_after_an_object_with_contents)
 	unsigned int round;
 
 	for (round = 0; round < 3; round++) {
-		ASSERT_EQ(0, grant(self, self->buf, LEN, OBJECT_WRITE));
-		ASSERT_VALUE(0, agent_sum(self->agent, self->buf, LEN, 512));
-		ASSERT_DONE(agent_fill(self->agent, self->buf, LEN, 64, 1));
-		ASSERT_EQ(0, munmap(self->buf, LEN));
-		close(self->object);
-		self->object = cmd_object_create(self->space, LEN,
-						 location_of(self,
-							     variant->place),
-						 variant->flags);
-		ASSERT_LE(0, self->object);
-		ASSERT_EQ(0, object_map_at(self->object, self->buf, LEN, RW,
-					   0));
-		EXPECT_EQ(0, *word_of(self->buf, round));
-		EXPECT_EQ(0, *word_of(self->buf, PAGES - 1));
+		ASSERT_EQ(0, grant(A, OBJECT_WRITE));
+		ASSERT_VALUE(0, agent_sum(agent_of(A), buf, OBJECT_BYTES, 512));
+		ASSERT_DONE(agent_fill(agent_of(A), buf, OBJECT_BYTES, 64, 1));
+		ASSERT_EQ(0, munmap(buf, OBJECT_BYTES));
+		close(object);
+		object = create_at(variant->location, OBJECT_BYTES,
+				   variant->flags);
+		ASSERT_LE(0, object);
+		ASSERT_EQ(0, object_map_at(object, buf, OBJECT_BYTES, RW, 0));
+		EXPECT_EQ(0, *word_of(buf, round));
+		EXPECT_EQ(0, *word_of(buf, OBJECT_PAGES - 1));
 	}
 }
 
@@ -158,26 +91,25 @@ static bool mem_moves(int mem, bool write, void *data, size_t len, char *at)
 /* ptrace() takes the same path. The range is in two pages of two blocks. */
 TEST_F(access, debugger_reads_and_writes_the_memory)
 {
-	char *at = self->buf + BLOCK_BYTES - 5, data[] = "a debugger";
+	char *at = buf + BLOCK_BYTES - 5, data[] = "a debugger";
 	int mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
 	char found[sizeof(data)] = "";
 
 	ASSERT_LE(0, mem);
 	ASSERT_TRUE(mem_moves(mem, true, data, sizeof(data), at));
 	EXPECT_STREQ(data, at);
-	ASSERT_EQ(0, grant(self, self->buf, LEN, OBJECT_WRITE));
-	ASSERT_DONE(agent_write(self->agent, word_of(self->buf, 3), 42));
+	ASSERT_EQ(0, grant(A, OBJECT_WRITE));
+	ASSERT_DONE(dev_write(A, word_of(buf, 3), 42));
 	ASSERT_TRUE(mem_moves(mem, false, found, sizeof(found), at));
 	EXPECT_STREQ(data, found);
-	ASSERT_TRUE(mem_moves(mem, false, found, 8,
-			      (char *)word_of(self->buf, 3)));
+	ASSERT_TRUE(mem_moves(mem, false, found, 8, (char *)word_of(buf, 3)));
 	EXPECT_EQ(42, *(uint64_t *)found);
-	ASSERT_EQ(0, mprotect(self->buf, LEN, PROT_READ));
+	ASSERT_EQ(0, mprotect(buf, OBJECT_BYTES, PROT_READ));
 	EXPECT_FALSE(mem_moves(mem, true, data, sizeof(data), at));
 	EXPECT_TRUE(mem_moves(mem, false, found, sizeof(found), at));
-	ASSERT_EQ(0, mprotect(self->buf, LEN, PROT_NONE));
+	ASSERT_EQ(0, mprotect(buf, OBJECT_BYTES, PROT_NONE));
 	EXPECT_FALSE(mem_moves(mem, false, found, sizeof(found), at));
-	ASSERT_EQ(0, mprotect(self->buf, LEN, RW));
+	ASSERT_EQ(0, mprotect(buf, OBJECT_BYTES, RW));
 	EXPECT_STREQ(data, at);
 	close(mem);
 }
@@ -186,43 +118,43 @@ TEST_F(access, debugger_reads_and_writes_the_memory)
 
 TEST_F(access, device_has_no_rights_before_they_are_set)
 {
-	uint64_t *word = word_of(self->buf, 3) + 5;
+	uint64_t *word = word_of(buf, 3) + 5;
 	struct outcome outcome;
 
 	*word = 3;
-	outcome = agent_read(self->agent, word);
+	outcome = dev_read(A, word);
 	ASSERT_REFUSED(SIGSEGV, EACCES, outcome);
 	EXPECT_EQ((uintptr_t)word, outcome.record.out_addr);
 	EXPECT_EQ(HMMRT_ACCESS_READ, outcome.record.out_access);
-	ASSERT_REFUSED(SIGSEGV, EACCES, agent_write(self->agent, word, 4));
+	ASSERT_REFUSED(SIGSEGV, EACCES, dev_write(A, word, 4));
 	EXPECT_EQ(3, *word);
 	/* A refused access changes nothing: the next one may be granted. */
-	ASSERT_EQ(0, grant(self, self->buf, LEN, OBJECT_WRITE));
-	ASSERT_VALUE(3, agent_read(self->agent, word));
-	ASSERT_DONE(agent_write(self->agent, word, 4));
+	ASSERT_EQ(0, grant(A, OBJECT_WRITE));
+	ASSERT_VALUE(3, dev_read(A, word));
+	ASSERT_DONE(dev_write(A, word, 4));
 	EXPECT_EQ(4, *word);
 }
 
 TEST_F(access, right_to_read_refuses_writes)
 {
-	uint64_t *word = word_of(self->buf, 0);
+	uint64_t *word = word_of(buf, 0);
 	struct outcome outcome;
 
 	*word = 7;
-	ASSERT_EQ(0, grant(self, self->buf, LEN, OBJECT_READ));
-	outcome = agent_write(self->agent, word, 8);
+	ASSERT_EQ(0, grant(A, OBJECT_READ));
+	outcome = dev_write(A, word, 8);
 	ASSERT_REFUSED(SIGSEGV, EACCES, outcome);
 	EXPECT_EQ(OBJECT_WRITE, outcome.record.out_access);
-	ASSERT_VALUE(7, agent_read(self->agent, word));
-	ASSERT_REFUSED(SIGSEGV, EACCES, agent_write(self->agent, word, 8));
+	ASSERT_VALUE(7, dev_read(A, word));
+	ASSERT_REFUSED(SIGSEGV, EACCES, dev_write(A, word, 8));
 	EXPECT_EQ(7, *word);
-	ASSERT_EQ(0, grant(self, self->buf, LEN, OBJECT_WRITE));
-	ASSERT_DONE(agent_write(self->agent, word, 8));
+	ASSERT_EQ(0, grant(A, OBJECT_WRITE));
+	ASSERT_DONE(dev_write(A, word, 8));
 	EXPECT_EQ(8, *word);
 	/* Taken back, while the device has a writable entry. */
-	ASSERT_EQ(0, grant(self, self->buf, LEN, OBJECT_READ));
-	ASSERT_REFUSED(SIGSEGV, EACCES, agent_write(self->agent, word, 9));
-	ASSERT_VALUE(8, agent_read(self->agent, word));
+	ASSERT_EQ(0, grant(A, OBJECT_READ));
+	ASSERT_REFUSED(SIGSEGV, EACCES, dev_write(A, word, 9));
+	ASSERT_VALUE(8, dev_read(A, word));
 	EXPECT_EQ(8, *word);
 }
 
@@ -231,14 +163,12 @@ TEST_F(access, removed_rights_refuse_the_next_access)
 	unsigned int round;
 
 	for (round = 1; round < 20; round++) {
-		ASSERT_EQ(0, grant(self, self->buf, LEN, OBJECT_WRITE));
-		ASSERT_DONE(agent_write(self->agent, self->buf, round));
-		ASSERT_EQ(0, grant(self, self->buf, LEN, 0));
-		ASSERT_REFUSED(SIGSEGV, EACCES,
-			       agent_write(self->agent, self->buf, 0));
-		ASSERT_REFUSED(SIGSEGV, EACCES,
-			       agent_read(self->agent, self->buf));
-		ASSERT_EQ(round, *word_of(self->buf, 0));
+		ASSERT_EQ(0, grant(A, OBJECT_WRITE));
+		ASSERT_DONE(dev_write(A, buf, round));
+		ASSERT_EQ(0, grant(A, 0));
+		ASSERT_REFUSED(SIGSEGV, EACCES, dev_write(A, buf, 0));
+		ASSERT_REFUSED(SIGSEGV, EACCES, dev_read(A, buf));
+		ASSERT_EQ(round, *word_of(buf, 0));
 	}
 }
 
@@ -271,215 +201,197 @@ static bool is_steady(const uint64_t *word)
 
 TEST_F(access, device_stops_before_the_call_that_removes_rights_returns)
 {
-	uint64_t *word = word_of(self->buf, 0);
+	uint64_t *word = word_of(buf, 0);
 	unsigned int round;
 
 	for (round = 0; round < 5; round++) {
 		*word = 0;
-		ASSERT_EQ(0, grant(self, self->buf, LEN, OBJECT_WRITE));
-		ASSERT_TRUE(start_counting(self->agent, word, word));
-		ASSERT_EQ(0, grant(self, self->buf, LEN,
-				   round % 2 ? OBJECT_READ : 0));
+		ASSERT_EQ(0, grant(A, OBJECT_WRITE));
+		ASSERT_TRUE(start_counting(agent_of(A), word, word));
+		ASSERT_EQ(0, grant(A, round % 2 ? OBJECT_READ : 0));
 		EXPECT_TRUE(is_steady(word));
-		ASSERT_REFUSED(SIGSEGV, EACCES, agent_wait(self->agent, 0, 60));
+		ASSERT_REFUSED(SIGSEGV, EACCES, agent_wait(agent_of(A), 0, 60));
 	}
 }
 
 /* The test watches by another mapping of the object. */
 TEST_F(access, all_devices_stop_before_munmap_returns)
 {
-	char *other = object_map(self->object, LEN, RW, 0);
+	char *other = object_map(object, OBJECT_BYTES, RW, 0);
 	unsigned int device;
 
 	ASSERT_NE(NULL, other);
+	ASSERT_EQ(0, grant_all(OBJECT_WRITE));
 	for (device = A; device < DEVICES; device++)
-		ASSERT_EQ(0, cmd_set_access(self->space, self->buf, LEN,
-					    self->session.devices[device].id,
-					    OBJECT_WRITE));
-	for (device = A; device < DEVICES; device++)
-		ASSERT_TRUE(start_counting(agent_of(self, device),
-					   word_of(self->buf, device),
+		ASSERT_TRUE(start_counting(agent_of(device),
+					   word_of(buf, device),
 					   word_of(other, device)));
-	ASSERT_EQ(0, munmap(self->buf, LEN));
+	ASSERT_EQ(0, munmap(buf, OBJECT_BYTES));
 	EXPECT_TRUE(is_steady(word_of(other, A)));
 	EXPECT_TRUE(is_steady(word_of(other, B)));
 	for (device = A; device < DEVICES; device++) {
 		ASSERT_REFUSED(SIGSEGV, EFAULT,
-			       agent_wait(agent_of(self, device), 0, 60));
+			       agent_wait(agent_of(device), 0, 60));
 		ASSERT_REFUSED(SIGSEGV, EFAULT,
-			       agent_read(agent_of(self, device),
-					  self->buf + LEN - PAGE_BYTES));
+			       dev_read(device,
+					buf + OBJECT_BYTES - PAGE_BYTES));
 	}
 }
 
 TEST_F(access, rights_are_those_of_one_device)
 {
-	uint64_t *word = word_of(self->buf, 9);
+	uint64_t *word = word_of(buf, 9);
 
 	*word = 1;
-	ASSERT_EQ(0, grant(self, self->buf, LEN, OBJECT_WRITE));
-	ASSERT_REFUSED(SIGSEGV, EACCES, agent_read(agent_of(self, B), word));
-	ASSERT_EQ(0, cmd_set_access(self->space, self->buf, LEN,
-				    self->session.devices[B].id, OBJECT_READ));
-	ASSERT_VALUE(1, agent_read(agent_of(self, B), word));
-	ASSERT_REFUSED(SIGSEGV, EACCES,
-		       agent_write(agent_of(self, B), word, 2));
-	ASSERT_DONE(agent_write(self->agent, word, 3));
-	ASSERT_VALUE(3, agent_read(agent_of(self, B), word));
+	ASSERT_EQ(0, grant(A, OBJECT_WRITE));
+	ASSERT_REFUSED(SIGSEGV, EACCES, dev_read(B, word));
+	ASSERT_EQ(0, grant(B, OBJECT_READ));
+	ASSERT_VALUE(1, dev_read(B, word));
+	ASSERT_REFUSED(SIGSEGV, EACCES, dev_write(B, word, 2));
+	ASSERT_DONE(dev_write(A, word, 3));
+	ASSERT_VALUE(3, dev_read(B, word));
 	/* B keeps its right when A loses all. */
-	ASSERT_EQ(0, grant(self, self->buf, LEN, 0));
-	ASSERT_REFUSED(SIGSEGV, EACCES, agent_read(self->agent, word));
-	ASSERT_VALUE(3, agent_read(agent_of(self, B), word));
+	ASSERT_EQ(0, grant(A, 0));
+	ASSERT_REFUSED(SIGSEGV, EACCES, dev_read(A, word));
+	ASSERT_VALUE(3, dev_read(B, word));
 }
 
 TEST_F(access, rights_of_a_part_are_those_of_its_pages_only)
 {
-	char *part = self->buf + BLOCK_BYTES - 2 * PAGE_BYTES;
+	char *part = buf + BLOCK_BYTES - 2 * PAGE_BYTES;
 
-	pages_fill(self->buf, LEN, 1);
+	pages_fill(buf, OBJECT_BYTES, 1);
 	/* Four pages on both sides of the boundary of two blocks. */
-	ASSERT_EQ(0, grant(self, part, 4 * PAGE_BYTES, OBJECT_WRITE));
-	ASSERT_REFUSED(SIGSEGV, EACCES,
-		       agent_read(self->agent, part - PAGE_BYTES));
-	ASSERT_REFUSED(SIGSEGV, EACCES,
-		       agent_read(self->agent, part + 4 * PAGE_BYTES));
-	ASSERT_DONE(agent_fill(self->agent, part, 4 * PAGE_BYTES, PAGE_BYTES,
-			       511));
-	ASSERT_EQ(0, grant(self, part + PAGE_BYTES, PAGE_BYTES, 0));
-	ASSERT_REFUSED(SIGSEGV, EACCES,
-		       agent_read(self->agent, part + PAGE_BYTES));
-	ASSERT_VALUE(511, agent_read(self->agent, part));
-	ASSERT_VALUE(513, agent_read(self->agent, part + 2 * PAGE_BYTES));
-	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
+	ASSERT_EQ(0, set_access(part, 4 * PAGE_BYTES, A, OBJECT_WRITE));
+	ASSERT_REFUSED(SIGSEGV, EACCES, dev_read(A, part - PAGE_BYTES));
+	ASSERT_REFUSED(SIGSEGV, EACCES, dev_read(A, part + 4 * PAGE_BYTES));
+	ASSERT_DONE(dev_fill(A, part, 4 * PAGE_BYTES, 511));
+	ASSERT_EQ(0, set_access(part + PAGE_BYTES, PAGE_BYTES, A, 0));
+	ASSERT_REFUSED(SIGSEGV, EACCES, dev_read(A, part + PAGE_BYTES));
+	ASSERT_VALUE(511, dev_read(A, part));
+	ASSERT_VALUE(513, dev_read(A, part + 2 * PAGE_BYTES));
+	EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, 1));
 }
 
 TEST_F(access, rights_end_with_the_mapping)
 {
-	ASSERT_EQ(0, grant(self, self->buf, LEN, OBJECT_WRITE));
-	ASSERT_DONE(agent_fill(self->agent, self->buf, LEN, PAGE_BYTES, 1));
-	ASSERT_EQ(0, munmap(self->buf, LEN));
-	ASSERT_REFUSED(SIGSEGV, EFAULT, agent_read(self->agent, self->buf));
-	ASSERT_EQ(0, object_map_at(self->object, self->buf, LEN, RW, 0));
-	EXPECT_EQ(0, access_of(self, self->buf, PAGE_BYTES));
-	ASSERT_REFUSED(SIGSEGV, EACCES, agent_read(self->agent, self->buf));
+	ASSERT_EQ(0, grant(A, OBJECT_WRITE));
+	ASSERT_DONE(dev_fill(A, buf, OBJECT_BYTES, 1));
+	ASSERT_EQ(0, munmap(buf, OBJECT_BYTES));
+	ASSERT_REFUSED(SIGSEGV, EFAULT, dev_read(A, buf));
+	ASSERT_EQ(0, object_map_at(object, buf, OBJECT_BYTES, RW, 0));
+	EXPECT_EQ(0, access_of(buf, PAGE_BYTES));
+	ASSERT_REFUSED(SIGSEGV, EACCES, dev_read(A, buf));
 	/* The same for a mapping that replaces this one. */
-	ASSERT_EQ(0, grant(self, self->buf, LEN, OBJECT_WRITE));
-	ASSERT_VALUE(1, agent_read(self->agent, self->buf));
-	ASSERT_EQ(0, object_map_at(self->object, self->buf, LEN, RW, 0));
-	ASSERT_REFUSED(SIGSEGV, EACCES, agent_read(self->agent, self->buf));
-	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
+	ASSERT_EQ(0, grant(A, OBJECT_WRITE));
+	ASSERT_VALUE(1, dev_read(A, buf));
+	ASSERT_EQ(0, object_map_at(object, buf, OBJECT_BYTES, RW, 0));
+	ASSERT_REFUSED(SIGSEGV, EACCES, dev_read(A, buf));
+	EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, 1));
 }
 
 /* Devices need no rights for other memory, before or after an object there. */
 TEST_F(access, anonymous_memory_in_the_place_of_an_object_is_accessible)
 {
-	ASSERT_EQ(0, grant(self, self->buf, LEN, OBJECT_READ));
-	*word_of(self->buf, 0) = 5;
-	ASSERT_VALUE(5, agent_read(self->agent, self->buf));
-	ASSERT_EQ(self->buf, mmap(self->buf, LEN, RW,
-				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-				  0));
-	ASSERT_VALUE(0, agent_read(self->agent, self->buf));
-	ASSERT_DONE(agent_write(self->agent, self->buf, 6));
-	EXPECT_EQ(6, *word_of(self->buf, 0));
-	ASSERT_EQ(0, object_map_at(self->object, self->buf, LEN, RW, 0));
-	ASSERT_REFUSED(SIGSEGV, EACCES, agent_read(self->agent, self->buf));
-	EXPECT_EQ(5, *word_of(self->buf, 0));
+	ASSERT_EQ(0, grant(A, OBJECT_READ));
+	*word_of(buf, 0) = 5;
+	ASSERT_VALUE(5, dev_read(A, buf));
+	ASSERT_EQ(buf, mmap(buf, OBJECT_BYTES, RW,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+	ASSERT_VALUE(0, dev_read(A, buf));
+	ASSERT_DONE(dev_write(A, buf, 6));
+	EXPECT_EQ(6, *word_of(buf, 0));
+	ASSERT_EQ(0, object_map_at(object, buf, OBJECT_BYTES, RW, 0));
+	ASSERT_REFUSED(SIGSEGV, EACCES, dev_read(A, buf));
+	EXPECT_EQ(5, *word_of(buf, 0));
 }
 
 TEST_F(access, advice_and_prefetches_leave_rights_alone)
 {
 	const uint32_t kinds[] = {
-		HMMRT_ADVICE_SET_READ_MOSTLY, HMMRT_ADVICE_UNSET_READ_MOSTLY,
-		HMMRT_ADVICE_SET_NO_MIGRATE, HMMRT_ADVICE_UNSET_NO_MIGRATE,
+		SET_READ_MOSTLY, UNSET_READ_MOSTLY, SET_NO_MIGRATE, UNSET_NO_MIGRATE,
 	};
 	unsigned int i;
 
-	ASSERT_EQ(0, grant(self, self->buf, LEN, OBJECT_READ));
+	ASSERT_EQ(0, grant(A, OBJECT_READ));
 	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
-		ASSERT_EQ(0, cmd_advise(self->space, self->buf, LEN, kinds[i],
-					0, 0));
-		EXPECT_EQ(OBJECT_READ, access_of(self, self->buf, LEN));
+		ASSERT_EQ(0, advise(buf, OBJECT_BYTES, kinds[i]));
+		EXPECT_EQ(OBJECT_READ, access_of(buf, OBJECT_BYTES));
 	}
-	ASSERT_EQ(0, cmd_prefetch(self->space, self->buf, LEN, self->id, NULL));
-	ASSERT_EQ(0, cmd_prefetch(self->space, self->buf, LEN, HOST, NULL));
-	EXPECT_EQ(OBJECT_READ, access_of(self, self->buf, LEN));
-	ASSERT_VALUE(0, agent_read(self->agent, self->buf));
-	ASSERT_REFUSED(SIGSEGV, EACCES, agent_write(self->agent, self->buf, 1));
+	ASSERT_EQ(0, prefetch(A, buf, OBJECT_BYTES));
+	ASSERT_EQ(0, prefetch(HOST, buf, OBJECT_BYTES));
+	EXPECT_EQ(OBJECT_READ, access_of(buf, OBJECT_BYTES));
+	ASSERT_VALUE(0, dev_read(A, buf));
+	ASSERT_REFUSED(SIGSEGV, EACCES, dev_write(A, buf, 1));
 }
 
 /* --- several mappings and parts ------------------------------------------- */
 
 TEST_F(access, two_addresses_show_the_same_bytes)
 {
-	char *other = object_map(self->object, LEN, RW, 0);
+	char *other = object_map(object, OBJECT_BYTES, RW, 0);
 
 	ASSERT_NE(NULL, other);
-	ASSERT_EQ(0, grant(self, self->buf, LEN, OBJECT_WRITE));
-	ASSERT_EQ(0, grant(self, other, LEN, OBJECT_READ));
-	ASSERT_DONE(agent_fill(self->agent, self->buf, LEN, PAGE_BYTES, 100));
-	EXPECT_EQ(-1, pages_check(other, LEN, 100));
-	ASSERT_VALUE(pages_sum(LEN, 100),
-		     agent_sum(self->agent, other, LEN, PAGE_BYTES));
-	pages_fill(other, LEN, 200);
-	EXPECT_EQ(-1, pages_check(self->buf, LEN, 200));
-	ASSERT_VALUE(pages_sum(LEN, 200),
-		     agent_sum(self->agent, self->buf, LEN, PAGE_BYTES));
+	ASSERT_EQ(0, grant(A, OBJECT_WRITE));
+	ASSERT_EQ(0, set_access(other, OBJECT_BYTES, A, OBJECT_READ));
+	ASSERT_DONE(dev_fill(A, buf, OBJECT_BYTES, 100));
+	EXPECT_EQ(-1, pages_check(other, OBJECT_BYTES, 100));
+	ASSERT_SUM(A, other, OBJECT_BYTES, 100);
+	pages_fill(other, OBJECT_BYTES, 200);
+	EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, 200));
+	ASSERT_SUM(A, buf, OBJECT_BYTES, 200);
 	/* Rights belong to the address. */
-	ASSERT_REFUSED(SIGSEGV, EACCES, agent_write(self->agent, other, 1));
-	ASSERT_DONE(agent_write(self->agent, self->buf, 1));
-	ASSERT_EQ(0, munmap(self->buf, LEN));
-	ASSERT_VALUE(1, agent_read(self->agent, other));
+	ASSERT_REFUSED(SIGSEGV, EACCES, dev_write(A, other, 1));
+	ASSERT_DONE(dev_write(A, buf, 1));
+	ASSERT_EQ(0, munmap(buf, OBJECT_BYTES));
+	ASSERT_VALUE(1, dev_read(A, other));
 }
 
 /* Offsets that no block of addresses is aligned to. */
 TEST_F(access, mapping_at_an_offset_shows_that_part)
 {
-	const size_t pages[] = { 1, 17, BLOCK_PAGES - 1, BLOCK_PAGES, PAGES - 1 };
+	const size_t pages[] = { 1, 17, BLOCK_PAGES - 1, BLOCK_PAGES,
+				 OBJECT_PAGES - 1 };
 	unsigned int i;
 
-	pages_fill(self->buf, LEN, 1);
+	pages_fill(buf, OBJECT_BYTES, 1);
 	for (i = 0; i < ARRAY_SIZE(pages); i++) {
-		size_t offset = pages[i] * PAGE_BYTES, len = LEN - offset;
-		char *part = object_map(self->object, len, RW, offset);
+		size_t offset = pages[i] * PAGE_BYTES;
+		size_t len = OBJECT_BYTES - offset;
+		char *part = object_map(object, len, RW, offset);
 
 		ASSERT_NE(NULL, part);
-		ASSERT_EQ(0, grant(self, part, len, OBJECT_WRITE));
-		ASSERT_VALUE(pages_sum(len, 1 + pages[i]),
-			     agent_sum(self->agent, part, len, PAGE_BYTES));
+		ASSERT_EQ(0, set_access(part, len, A, OBJECT_WRITE));
+		ASSERT_SUM(A, part, len, 1 + pages[i]);
 		EXPECT_EQ(-1, pages_check(part, len, 1 + pages[i]));
-		ASSERT_DONE(agent_write(self->agent, part + len - PAGE_BYTES,
-					9));
-		EXPECT_EQ(9, *word_of(self->buf, PAGES - 1));
-		*word_of(self->buf, PAGES - 1) = PAGES;
-		ASSERT_VALUE(PAGES, agent_read(self->agent,
-					       part + len - PAGE_BYTES));
+		ASSERT_DONE(dev_write(A, part + len - PAGE_BYTES, 9));
+		EXPECT_EQ(9, *word_of(buf, OBJECT_PAGES - 1));
+		*word_of(buf, OBJECT_PAGES - 1) = OBJECT_PAGES;
+		ASSERT_VALUE(OBJECT_PAGES,
+			     dev_read(A, part + len - PAGE_BYTES));
 	}
-	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
+	EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, 1));
 }
 
 /* The pages of an object in another order, three mappings in one block. */
 TEST_F(access, parts_in_any_order_show_their_pages)
 {
-	char *buf = arena_anon(BLOCK_BYTES);
+	char *parts = ANON(BLOCK_BYTES);
 	const size_t len = 8 * PAGE_BYTES;
 	unsigned int i;
 
-	ASSERT_NE(NULL, buf);
-	pages_fill(self->buf, LEN, 1);
+	pages_fill(buf, OBJECT_BYTES, 1);
 	for (i = 0; i < 3; i++)
-		ASSERT_EQ(0, object_map_at(self->object, buf + i * len, len, RW,
+		ASSERT_EQ(0, object_map_at(object, parts + i * len, len, RW,
 					   (2 - i) * 100 * PAGE_BYTES));
-	ASSERT_EQ(0, grant(self, buf, 3 * len, OBJECT_WRITE));
+	ASSERT_EQ(0, set_access(parts, 3 * len, A, OBJECT_WRITE));
 	for (i = 0; i < 3; i++)
-		ASSERT_VALUE(pages_sum(len, 1 + (2 - i) * 100),
-			     agent_sum(self->agent, buf + i * len, len,
-				       PAGE_BYTES));
+		ASSERT_SUM(A, parts + i * len, len, 1 + (2 - i) * 100);
 	/* The anonymous memory behind them is in the same block. */
-	ASSERT_DONE(agent_write(self->agent, buf + 3 * len, 77));
-	EXPECT_EQ(77, *word_of(buf, 24));
-	ASSERT_DONE(agent_write(self->agent, buf + len, 88));
-	EXPECT_EQ(88, *word_of(self->buf, 100));
+	ASSERT_DONE(dev_write(A, parts + 3 * len, 77));
+	EXPECT_EQ(77, *word_of(parts, 24));
+	ASSERT_DONE(dev_write(A, parts + len, 88));
+	EXPECT_EQ(88, *word_of(buf, 100));
 }
 
 TEST_F(access, unmapped_part_is_inaccessible_and_the_rest_stays)
@@ -487,119 +399,117 @@ TEST_F(access, unmapped_part_is_inaccessible_and_the_rest_stays)
 	const size_t hole = 3 * PAGE_BYTES, at = BLOCK_BYTES - PAGE_BYTES;
 	uint64_t value;
 
-	ASSERT_EQ(0, grant(self, self->buf, LEN, OBJECT_WRITE));
-	ASSERT_DONE(agent_fill(self->agent, self->buf, LEN, PAGE_BYTES, 1));
-	ASSERT_EQ(0, munmap(self->buf + at, hole));
-	ASSERT_REFUSED(SIGSEGV, EFAULT, agent_read(self->agent, self->buf + at));
+	ASSERT_EQ(0, grant(A, OBJECT_WRITE));
+	ASSERT_DONE(dev_fill(A, buf, OBJECT_BYTES, 1));
+	ASSERT_EQ(0, munmap(buf + at, hole));
+	ASSERT_REFUSED(SIGSEGV, EFAULT, dev_read(A, buf + at));
 	ASSERT_REFUSED(SIGSEGV, EFAULT,
-		       agent_read(self->agent,
-				  self->buf + at + hole - PAGE_BYTES));
-	EXPECT_EQ(SIGSEGV, cpu_read(self->buf + at, &value));
-	ASSERT_VALUE(pages_sum(at, 1),
-		     agent_sum(self->agent, self->buf, at, PAGE_BYTES));
-	ASSERT_DONE(agent_write(self->agent, self->buf + at + hole, 4));
-	EXPECT_EQ(4, *word_of(self->buf, (at + hole) / PAGE_BYTES));
+		       dev_read(A, buf + at + hole - PAGE_BYTES));
+	EXPECT_EQ(SIGSEGV, cpu_read(buf + at, &value));
+	ASSERT_SUM(A, buf, at, 1);
+	ASSERT_DONE(dev_write(A, buf + at + hole, 4));
+	EXPECT_EQ(4, *word_of(buf, (at + hole) / PAGE_BYTES));
 	/* The hole has kept its contents in the object. */
-	ASSERT_EQ(0, object_map_at(self->object, self->buf + at, hole, RW, at));
-	EXPECT_EQ(-1, pages_check(self->buf + at, hole, BLOCK_PAGES));
-	ASSERT_REFUSED(SIGSEGV, EACCES, agent_read(self->agent, self->buf + at));
+	ASSERT_EQ(0, object_map_at(object, buf + at, hole, RW, at));
+	EXPECT_EQ(-1, pages_check(buf + at, hole, BLOCK_PAGES));
+	ASSERT_REFUSED(SIGSEGV, EACCES, dev_read(A, buf + at));
 }
 
 TEST_F(access, mprotect_does_not_change_the_rights_of_devices)
 {
 	uint64_t value;
 
-	*word_of(self->buf, 0) = 1;
-	ASSERT_EQ(0, grant(self, self->buf, LEN, OBJECT_WRITE));
-	ASSERT_EQ(0, mprotect(self->buf, LEN, PROT_READ));
-	EXPECT_EQ(SIGSEGV, cpu_write(self->buf, 9));
-	ASSERT_DONE(agent_write(self->agent, self->buf, 2));
-	EXPECT_EQ(2, *word_of(self->buf, 0));
-	ASSERT_EQ(0, mprotect(self->buf, LEN, PROT_NONE));
-	EXPECT_EQ(SIGSEGV, cpu_read(self->buf, &value));
-	ASSERT_DONE(agent_write(self->agent, self->buf, 3));
-	ASSERT_DONE(agent_write(self->agent, self->buf + BLOCK_BYTES, 4));
-	EXPECT_EQ(OBJECT_WRITE, access_of(self, self->buf, LEN));
+	*word_of(buf, 0) = 1;
+	ASSERT_EQ(0, grant(A, OBJECT_WRITE));
+	ASSERT_EQ(0, mprotect(buf, OBJECT_BYTES, PROT_READ));
+	EXPECT_EQ(SIGSEGV, cpu_write(buf, 9));
+	ASSERT_DONE(dev_write(A, buf, 2));
+	EXPECT_EQ(2, *word_of(buf, 0));
+	ASSERT_EQ(0, mprotect(buf, OBJECT_BYTES, PROT_NONE));
+	EXPECT_EQ(SIGSEGV, cpu_read(buf, &value));
+	ASSERT_DONE(dev_write(A, buf, 3));
+	ASSERT_DONE(dev_write(A, buf + BLOCK_BYTES, 4));
+	EXPECT_EQ(OBJECT_WRITE, access_of(buf, OBJECT_BYTES));
 	/* A part splits the mapping. */
-	ASSERT_EQ(0, mprotect(self->buf + BLOCK_BYTES, PAGE_BYTES, RW));
-	EXPECT_EQ(4, *word_of(self->buf, BLOCK_PAGES));
-	ASSERT_EQ(0, mprotect(self->buf, LEN, RW));
-	EXPECT_EQ(3, *word_of(self->buf, 0));
-	ASSERT_EQ(0, grant(self, self->buf, LEN, 0));
-	ASSERT_EQ(0, mprotect(self->buf, LEN, RW));
-	ASSERT_REFUSED(SIGSEGV, EACCES, agent_read(self->agent, self->buf));
+	ASSERT_EQ(0, mprotect(buf + BLOCK_BYTES, PAGE_BYTES, RW));
+	EXPECT_EQ(4, *word_of(buf, BLOCK_PAGES));
+	ASSERT_EQ(0, mprotect(buf, OBJECT_BYTES, RW));
+	EXPECT_EQ(3, *word_of(buf, 0));
+	ASSERT_EQ(0, grant(A, 0));
+	ASSERT_EQ(0, mprotect(buf, OBJECT_BYTES, RW));
+	ASSERT_REFUSED(SIGSEGV, EACCES, dev_read(A, buf));
 }
 
 /* Also with PROT_NONE from the beginning, as a runtime maps it. */
 TEST_F(access, cpu_without_permission_gets_sigsegv)
 {
-	char *none = object_map(self->object, LEN, PROT_NONE, 0);
-	char *read_only = object_map(self->object, LEN, PROT_READ, 0);
+	char *none = object_map(object, OBJECT_BYTES, PROT_NONE, 0);
+	char *read_only = object_map(object, OBJECT_BYTES, PROT_READ, 0);
 	uint64_t value = 0;
 
 	ASSERT_NE(NULL, none);
 	ASSERT_NE(NULL, read_only);
-	*word_of(self->buf, 0) = 6;
+	*word_of(buf, 0) = 6;
 	EXPECT_EQ(SIGSEGV, cpu_read(none, &value));
 	EXPECT_EQ(SIGSEGV, cpu_write(none, 7));
 	EXPECT_EQ(0, cpu_read(read_only, &value));
 	EXPECT_EQ(6, value);
 	EXPECT_EQ(SIGSEGV, cpu_write(read_only, 7));
-	ASSERT_EQ(0, grant(self, none, LEN, OBJECT_WRITE));
-	ASSERT_DONE(agent_write(self->agent, none, 8));
+	ASSERT_EQ(0, set_access(none, OBJECT_BYTES, A, OBJECT_WRITE));
+	ASSERT_DONE(dev_write(A, none, 8));
 	EXPECT_EQ(SIGSEGV, cpu_read(none, &value));
-	ASSERT_EQ(0, mprotect(none, LEN, PROT_READ));
+	ASSERT_EQ(0, mprotect(none, OBJECT_BYTES, PROT_READ));
 	EXPECT_EQ(0, cpu_read(none, &value));
 	EXPECT_EQ(8, value);
-	EXPECT_EQ(8, *word_of(self->buf, 0));
+	EXPECT_EQ(8, *word_of(buf, 0));
 }
 
 /* mremap() cannot enlarge it, or map it twice. */
 TEST_F(access, refused_mremap_changes_nothing)
 {
-	ASSERT_EQ(0, grant(self, self->buf, LEN, OBJECT_WRITE));
-	ASSERT_DONE(agent_fill(self->agent, self->buf, LEN, PAGE_BYTES, 1));
-	EXPECT_EQ(MAP_FAILED, mremap(self->buf, LEN, LEN + PAGE_BYTES,
-				     MREMAP_MAYMOVE));
-	EXPECT_EQ(MAP_FAILED, mremap(self->buf, LEN, LEN + PAGE_BYTES, 0));
-	EXPECT_EQ(MAP_FAILED, mremap(self->buf, 0, LEN, MREMAP_MAYMOVE));
-	EXPECT_EQ(MAP_FAILED, mremap(self->buf, LEN, LEN,
+	ASSERT_EQ(0, grant(A, OBJECT_WRITE));
+	ASSERT_DONE(dev_fill(A, buf, OBJECT_BYTES, 1));
+	EXPECT_EQ(MAP_FAILED,
+		  mremap(buf, OBJECT_BYTES, OBJECT_BYTES + PAGE_BYTES,
+			 MREMAP_MAYMOVE));
+	EXPECT_EQ(MAP_FAILED,
+		  mremap(buf, OBJECT_BYTES, OBJECT_BYTES + PAGE_BYTES, 0));
+	EXPECT_EQ(MAP_FAILED, mremap(buf, 0, OBJECT_BYTES, MREMAP_MAYMOVE));
+	EXPECT_EQ(MAP_FAILED, mremap(buf, OBJECT_BYTES, OBJECT_BYTES,
 				     MREMAP_MAYMOVE | MREMAP_DONTUNMAP));
-	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
-	EXPECT_EQ(OBJECT_WRITE, access_of(self, self->buf, LEN));
-	ASSERT_DONE(agent_fill(self->agent, self->buf, LEN, PAGE_BYTES, 50));
-	EXPECT_EQ(-1, pages_check(self->buf, LEN, 50));
+	EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, 1));
+	EXPECT_EQ(OBJECT_WRITE, access_of(buf, OBJECT_BYTES));
+	ASSERT_DONE(dev_fill(A, buf, OBJECT_BYTES, 50));
+	EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, 50));
 	/* Shrinking is unmapping. */
-	EXPECT_EQ(self->buf, mremap(self->buf, LEN, BLOCK_BYTES, 0));
-	ASSERT_REFUSED(SIGSEGV, EFAULT,
-		       agent_read(self->agent, self->buf + BLOCK_BYTES));
-	ASSERT_VALUE(50, agent_read(self->agent, self->buf));
+	EXPECT_EQ(buf, mremap(buf, OBJECT_BYTES, BLOCK_BYTES, 0));
+	ASSERT_REFUSED(SIGSEGV, EFAULT, dev_read(A, buf + BLOCK_BYTES));
+	ASSERT_VALUE(50, dev_read(A, buf));
 }
 
 /* Of all, and of a part, to an address that blocks are not aligned to. */
 TEST_F(access, mremap_moves_the_bytes_and_ends_the_rights)
 {
 	const size_t at = 100 * PAGE_BYTES, len = 8 * PAGE_BYTES;
-	char *target = arena_anon(LEN + BLOCK_BYTES);
+	char *target = ANON(OBJECT_BYTES + BLOCK_BYTES);
 	char *moved = target + 3 * PAGE_BYTES;
 
-	ASSERT_NE(NULL, target);
-	ASSERT_EQ(0, grant(self, self->buf, LEN, OBJECT_WRITE));
-	ASSERT_DONE(agent_fill(self->agent, self->buf, LEN, PAGE_BYTES, 1));
-	ASSERT_EQ(moved, mremap(self->buf + at, len, len,
+	ASSERT_EQ(0, grant(A, OBJECT_WRITE));
+	ASSERT_DONE(dev_fill(A, buf, OBJECT_BYTES, 1));
+	ASSERT_EQ(moved, mremap(buf + at, len, len,
 				MREMAP_MAYMOVE | MREMAP_FIXED, moved));
-	ASSERT_REFUSED(SIGSEGV, EFAULT, agent_read(self->agent, self->buf + at));
-	ASSERT_REFUSED(SIGSEGV, EACCES, agent_read(self->agent, moved));
+	ASSERT_REFUSED(SIGSEGV, EFAULT, dev_read(A, buf + at));
+	ASSERT_REFUSED(SIGSEGV, EACCES, dev_read(A, moved));
 	EXPECT_EQ(-1, pages_check(moved, len, 101));
-	ASSERT_VALUE(100, agent_read(self->agent, self->buf + at - PAGE_BYTES));
-	ASSERT_VALUE(109, agent_read(self->agent, self->buf + at + len));
-	EXPECT_EQ(OBJECT_WRITE, access_of(self, self->buf, at));
-	ASSERT_EQ(0, grant(self, moved, len, OBJECT_WRITE));
-	ASSERT_DONE(agent_fill(self->agent, moved, len, PAGE_BYTES, 500));
+	ASSERT_VALUE(100, dev_read(A, buf + at - PAGE_BYTES));
+	ASSERT_VALUE(109, dev_read(A, buf + at + len));
+	EXPECT_EQ(OBJECT_WRITE, access_of(buf, at));
+	ASSERT_EQ(0, set_access(moved, len, A, OBJECT_WRITE));
+	ASSERT_DONE(dev_fill(A, moved, len, 500));
 	EXPECT_EQ(-1, pages_check(moved, len, 500));
 	/* The memory is still at its place in the object. */
-	ASSERT_EQ(0, object_map_at(self->object, self->buf + at, len, RW, at));
-	EXPECT_EQ(-1, pages_check(self->buf + at, len, 500));
+	ASSERT_EQ(0, object_map_at(object, buf + at, len, RW, at));
+	EXPECT_EQ(-1, pages_check(buf + at, len, 500));
 }
 
 /* --- contents ------------------------------------------------------------- */
@@ -608,29 +518,27 @@ TEST_F(access, cpu_and_device_see_what_the_other_has_written)
 {
 	unsigned int round;
 
-	ASSERT_EQ(0, grant(self, self->buf, LEN, OBJECT_WRITE));
+	ASSERT_EQ(0, grant(A, OBJECT_WRITE));
 	for (round = 1; round <= 3; round++) {
-		pages_fill(self->buf, LEN, 1000 * round);
-		ASSERT_VALUE(pages_sum(LEN, 1000 * round),
-			     agent_sum(self->agent, self->buf, LEN, PAGE_BYTES));
-		ASSERT_DONE(agent_fill(self->agent, self->buf, LEN, PAGE_BYTES,
-				       9000 * round));
-		ASSERT_EQ(-1, pages_check(self->buf, LEN, 9000 * round));
+		pages_fill(buf, OBJECT_BYTES, 1000 * round);
+		ASSERT_SUM(A, buf, OBJECT_BYTES, 1000 * round);
+		ASSERT_DONE(dev_fill(A, buf, OBJECT_BYTES, 9000 * round));
+		ASSERT_EQ(-1, pages_check(buf, OBJECT_BYTES, 9000 * round));
 	}
 }
 
 /* Each sees single words of the other at once, in one page. */
 TEST_F(access, cpu_and_device_take_turns_on_a_word)
 {
-	uint64_t *word = word_of(self->buf, 1) + 3, value = 0;
+	uint64_t *word = word_of(buf, 1) + 3, value = 0;
 	unsigned int round;
 
-	ASSERT_EQ(0, grant(self, self->buf, LEN, OBJECT_WRITE));
+	ASSERT_EQ(0, grant(A, OBJECT_WRITE));
 	for (round = 0; round < 100; round++) {
 		ASSERT_EQ(value, *word);
 		*word = ++value;
-		ASSERT_VALUE(value, agent_read(self->agent, word));
-		ASSERT_DONE(agent_write(self->agent, word, ++value));
+		ASSERT_VALUE(value, dev_read(A, word));
+		ASSERT_DONE(dev_write(A, word, ++value));
 	}
 }
 
@@ -641,21 +549,19 @@ TEST_F(access, cpu_and_device_take_turns_on_a_word)
 TEST_F(access, writes_of_all_to_one_page_are_kept)
 {
 	const uint64_t times = amount(20000, 5000);
-	uint64_t *words = word_of(self->buf, 2), args[2] = { 0, times };
+	uint64_t *words = word_of(buf, 2), args[2] = { 0, times };
 	unsigned int device;
 	uint64_t i;
 
 	for (device = A; device < DEVICES; device++) {
-		ASSERT_EQ(0, cmd_set_access(self->space, self->buf, LEN,
-					    self->session.devices[device].id,
-					    OBJECT_WRITE));
+		ASSERT_EQ(0, grant(device, OBJECT_WRITE));
 		args[0] = (uintptr_t)&words[device];
-		agent_post(agent_of(self, device), 0, AGENT_ADD, args, 2);
+		agent_post(agent_of(device), 0, AGENT_ADD, args, 2);
 	}
 	for (i = 0; i < times; i++)
 		__atomic_fetch_add(&words[DEVICES], 1, __ATOMIC_RELAXED);
 	for (device = A; device < DEVICES; device++)
-		ASSERT_DONE(agent_wait(agent_of(self, device), 0, 100));
+		ASSERT_DONE(agent_wait(agent_of(device), 0, 100));
 	for (device = A; device <= DEVICES; device++)
 		EXPECT_EQ(times, words[device]);
 }
@@ -668,20 +574,20 @@ TEST_F(access, system_calls_read_and_write_it_and_pins_are_efault)
 	int ends[2];
 
 	ASSERT_EQ(0, pipe2(ends, O_CLOEXEC));
-	*word_of(self->buf, 0) = 0x1234;
-	ASSERT_EQ(8, write(ends[1], self->buf, 8));
-	ASSERT_EQ(8, read(ends[0], self->buf + PAGE_BYTES, 8));
-	EXPECT_EQ(0x1234, *word_of(self->buf, 1));
-	ASSERT_EQ(0, mprotect(self->buf, PAGE_BYTES, PROT_NONE));
-	EXPECT_EQ(-1, write(ends[1], self->buf, 8));
+	*word_of(buf, 0) = 0x1234;
+	ASSERT_EQ(8, write(ends[1], buf, 8));
+	ASSERT_EQ(8, read(ends[0], buf + PAGE_BYTES, 8));
+	EXPECT_EQ(0x1234, *word_of(buf, 1));
+	ASSERT_EQ(0, mprotect(buf, PAGE_BYTES, PROT_NONE));
+	EXPECT_EQ(-1, write(ends[1], buf, 8));
 	EXPECT_EQ(EFAULT, errno);
-	ASSERT_EQ(0, mprotect(self->buf, PAGE_BYTES, RW));
-	EXPECT_EQ(-EFAULT, pin_memory(self->buf, PAGE_BYTES));
+	ASSERT_EQ(0, mprotect(buf, PAGE_BYTES, RW));
+	EXPECT_EQ(-EFAULT, pin_memory(buf, PAGE_BYTES));
 	local.iov_base = &found;
-	remote.iov_base = self->buf;
+	remote.iov_base = buf;
 	EXPECT_EQ(-1, process_vm_readv(getpid(), &local, 1, &remote, 1, 0));
 	EXPECT_EQ(EFAULT, errno);
-	EXPECT_EQ(0x1234, *word_of(self->buf, 0));
+	EXPECT_EQ(0x1234, *word_of(buf, 0));
 	close(ends[0]);
 	close(ends[1]);
 }
