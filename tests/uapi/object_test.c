@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
  * Memory objects: arguments and errors of their calls and of mmap() of their
- * files. uapi_test.c covers the form of the calls, and object_access_test.c how
- * devices and the CPU access the memory.
+ * files, and random steps of all calls against a model. uapi_test.c covers the
+ * form of the calls, and object_access_test.c how devices and the CPU access
+ * the memory.
  */
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 
-#include "lib/harness.h"
-#include "lib/object.h"
-#include "lib/session.h"
+#include "lib/amount.h"
+#include "lib/object_fixture.h"
+#include "lib/object_walk.h"
 
-#define HOST		HMMRT_LOCATION_HOST
-#define RW		(PROT_READ | PROT_WRITE)
+#define LONG_STEPS	100000
 
 /* The first address beyond those that programs can map. */
 static uintptr_t user_end(void)
@@ -24,34 +24,7 @@ static uintptr_t user_end(void)
 	return (1UL << (five_levels ? 56 : 47)) - PAGE_BYTES;
 }
 
-FIXTURE(object) {
-	struct session session;
-	struct agent *agent;
-	int space;
-	uint32_t id;
-	int64_t used;		/* before the test */
-};
-
-FIXTURE_SETUP(object)
-{
-	ASSERT_EQ(0, session_start(&self->session, 1, 1));
-	self->agent = session_agent(&self->session);
-	self->space = self->session.space;
-	self->id = self->session.devices[0].id;
-	self->used = self->session.devices[0].used_before;
-}
-
-FIXTURE_TEARDOWN(object)
-{
-	object_unmap_all();
-	EXPECT_EQ(0, session_end(&self->session));
-}
-
-static int create(const FIXTURE_DATA(object) *self, size_t blocks)
-{
-	return cmd_object_create(self->space, blocks * BLOCK_BYTES, self->id,
-				 0);
-}
+OBJECT_FIXTURE(object)
 
 /* --- HMMRT_IOC_OBJECT_CREATE ---------------------------------------------- */
 
@@ -59,7 +32,8 @@ TEST_F(object, create_without_a_space_is_einval)
 {
 	int manager = open_manager();
 
-	EXPECT_EQ(-EINVAL, cmd_object_create(manager, BLOCK_BYTES, self->id, 0));
+	EXPECT_EQ(-EINVAL,
+		  cmd_object_create(manager, BLOCK_BYTES, id_of(A), 0));
 	close(manager);
 }
 
@@ -69,7 +43,7 @@ TEST_F(object, create_by_a_child_is_eperm)
 	pid_t pid = fork();
 
 	if (!pid)
-		_exit(-create(self, 1));
+		_exit(-create(1));
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_TRUE(WIFEXITED(status));
 	EXPECT_EQ(EPERM, WEXITSTATUS(status));
@@ -85,12 +59,10 @@ TEST_F(object, create_of_no_or_odd_bytes_is_einval)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		EXPECT_EQ(-EINVAL, cmd_object_create(self->space, bad[i],
-						     self->id, 0));
-		EXPECT_EQ(-EINVAL, cmd_object_create(self->space, bad[i], HOST,
-						     0));
+		EXPECT_EQ(-EINVAL, create_at(A, bad[i], 0));
+		EXPECT_EQ(-EINVAL, create_at(HOST, bad[i], 0));
 	}
-	EXPECT_EQ(self->used, device_used_bytes(self->space, self->id));
+	EXPECT_EQ(0, taken(A));
 }
 
 /*
@@ -102,14 +74,13 @@ TEST_F(object, create_of_more_than_there_is_is_refused)
 		1UL << 40, 1UL << 45, 1UL << 50, 1UL << 62, 1UL << 63,
 		SIZE_MAX - BLOCK_BYTES + 1,
 	};
-	const uint32_t locations[] = { self->id, HOST };
+	const uint32_t locations[] = { A, HOST };
 	unsigned int i, j;
 	int rc;
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
 		for (j = 0; j < ARRAY_SIZE(locations); j++) {
-			rc = cmd_object_create(self->space, bad[i],
-					       locations[j], 0);
+			rc = create_at(locations[j], bad[i], 0);
 			/* Sizes that an offset cannot express are invalid. */
 			EXPECT_TRUE(rc == -ENOMEM ||
 				    (rc == -EINVAL && bad[i] > INT64_MAX))
@@ -117,25 +88,18 @@ TEST_F(object, create_of_more_than_there_is_is_refused)
 				TH_LOG("%#zx bytes: %d", bad[i], rc);
 			}
 		}
-	EXPECT_EQ(self->used, device_used_bytes(self->space, self->id));
+	EXPECT_EQ(0, taken(A));
 }
 
 TEST_F(object, create_at_an_unknown_location_is_refused)
 {
-	int space = self->space;
-
-	EXPECT_EQ(-EINVAL, cmd_object_create(space, BLOCK_BYTES,
-					     HMMRT_LOCATION_NONE, 0));
+	EXPECT_EQ(-EINVAL, create_at(NONE, BLOCK_BYTES, 0));
 	EXPECT_EQ(-EINVAL,
-		  cmd_object_create(space, BLOCK_BYTES,
-				    HMMRT_LOCATION_HOST_NODE(1023), 0));
+		  create_at(HMMRT_LOCATION_HOST_NODE(1023), BLOCK_BYTES, 0));
 	EXPECT_EQ(-EINVAL,
-		  cmd_object_create(space, BLOCK_BYTES,
-				    HMMRT_LOCATION_HOST_NODE(1024), 0));
-	EXPECT_EQ(-ENODEV, cmd_object_create(space, BLOCK_BYTES,
-					     HMMRT_MAX_DEVICES - 1, 0));
-	EXPECT_EQ(-ENODEV, cmd_object_create(space, BLOCK_BYTES,
-					     HMMRT_MAX_DEVICES, 0));
+		  create_at(HMMRT_LOCATION_HOST_NODE(1024), BLOCK_BYTES, 0));
+	EXPECT_EQ(-ENODEV, create_at(HMMRT_MAX_DEVICES - 1, BLOCK_BYTES, 0));
+	EXPECT_EQ(-ENODEV, create_at(HMMRT_MAX_DEVICES, BLOCK_BYTES, 0));
 }
 
 TEST_F(object, create_at_the_limit_of_descriptors_is_emfile)
@@ -146,15 +110,15 @@ TEST_F(object, create_at_the_limit_of_descriptors_is_emfile)
 	ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &limit));
 	none.rlim_max = limit.rlim_max;
 	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &none));
-	object = create(self, 1);
+	object = create(1);
 	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
 	EXPECT_EQ(-EMFILE, object);
-	EXPECT_TRUE(device_wait_used(self->space, self->id, self->used));
+	EXPECT_TRUE(memory_is_freed(A));
 }
 
 TEST_F(object, descriptor_is_closed_on_exec_and_can_read_and_write)
 {
-	int object = create(self, 1);
+	int object = create(1);
 
 	ASSERT_LE(0, object);
 	EXPECT_EQ(FD_CLOEXEC, fcntl(object, F_GETFD));
@@ -164,18 +128,17 @@ TEST_F(object, descriptor_is_closed_on_exec_and_can_read_and_write)
 
 TEST_F(object, memory_is_in_use_from_create_to_close)
 {
-	int object = create(self, 3);
+	int object = create(3);
 
 	ASSERT_LE(0, object);
-	EXPECT_EQ(self->used + (int64_t)(3 * BLOCK_BYTES),
-		  device_used_bytes(self->space, self->id));
+	EXPECT_EQ((int64_t)(3 * BLOCK_BYTES), taken(A));
 	close(object);
-	EXPECT_EQ(self->used, device_used_bytes(self->space, self->id));
+	EXPECT_EQ(0, taken(A));
 }
 
 TEST_F(object, device_of_an_object_need_not_be_bound)
 {
-	int object = cmd_object_create(self->space, BLOCK_BYTES, 1, 0);
+	int object = cmd_object_create(space, BLOCK_BYTES, 1, 0);
 	uint64_t *words = object_map(object, BLOCK_BYTES, RW, 0);
 
 	ASSERT_LE(0, object);
@@ -183,20 +146,19 @@ TEST_F(object, device_of_an_object_need_not_be_bound)
 	EXPECT_EQ(BLOCK_BYTES, object_resident(object));
 	*words = 4;
 	/* The bound device uses it in place. */
-	ASSERT_EQ(0, cmd_set_access(self->space, words, BLOCK_BYTES, self->id,
-				    OBJECT_WRITE));
-	ASSERT_VALUE(4, agent_read(self->agent, words));
-	ASSERT_DONE(agent_write(self->agent, words, 5));
+	ASSERT_EQ(0, set_access(words, BLOCK_BYTES, A, OBJECT_WRITE));
+	ASSERT_VALUE(4, dev_read(A, words));
+	ASSERT_DONE(dev_write(A, words, 5));
 	EXPECT_EQ(5, *words);
 	close(object);
 }
 
 TEST_F(object, memory_of_the_host_uses_no_device_memory)
 {
-	int object = cmd_object_create(self->space, BLOCK_BYTES, HOST, 0);
+	int object = create_at(HOST, BLOCK_BYTES, 0);
 
 	ASSERT_LE(0, object);
-	EXPECT_EQ(self->used, device_used_bytes(self->space, self->id));
+	EXPECT_EQ(0, taken(A));
 	EXPECT_EQ(BLOCK_BYTES, object_resident(object));
 	close(object);
 }
@@ -231,8 +193,7 @@ TEST_F(object, memory_of_a_node_is_on_that_node)
 		SKIP(return, "one NUMA node");
 	for (node = 0; node < 2; node++) {
 		before = node_free_kib(node);
-		object = cmd_object_create(self->space, len,
-					   HMMRT_LOCATION_HOST_NODE(node), 0);
+		object = create_at(HMMRT_LOCATION_HOST_NODE(node), len, 0);
 		ASSERT_LE(0, object);
 		/* Half of it, because others free memory at the same time. */
 		EXPECT_LE((long)(len / 2 >> 10), before - node_free_kib(node));
@@ -248,8 +209,8 @@ TEST_F(object, info_reports_what_was_asked_for)
 		uint32_t location, flags;
 		size_t blocks, resident;
 	} cases[] = {
-		{ self->id, 0, 2, 2 },
-		{ self->id, HMMRT_OBJECT_MIGRATABLE, 2, 0 },
+		{ A, 0, 2, 2 },
+		{ A, MIGRATABLE, 2, 0 },
 		{ HOST, 0, 3, 3 },
 		{ HMMRT_LOCATION_HOST_NODE(0), 0, 1, 1 },
 	};
@@ -258,13 +219,13 @@ TEST_F(object, info_reports_what_was_asked_for)
 	int object;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		object = cmd_object_create(self->space,
-					   cases[i].blocks * BLOCK_BYTES,
-					   cases[i].location, cases[i].flags);
+		object = create_at(cases[i].location,
+				   cases[i].blocks * BLOCK_BYTES,
+				   cases[i].flags);
 		ASSERT_LE(0, object);
 		ASSERT_EQ(0, cmd_object_info(object, &info));
 		EXPECT_EQ(cases[i].blocks * BLOCK_BYTES, info.out_bytes);
-		EXPECT_EQ(cases[i].location, info.out_location);
+		EXPECT_EQ(location_of(cases[i].location), info.out_location);
 		EXPECT_EQ(cases[i].flags, info.out_flags);
 		EXPECT_EQ(cases[i].resident * BLOCK_BYTES,
 			  info.out_resident_bytes);
@@ -274,7 +235,7 @@ TEST_F(object, info_reports_what_was_asked_for)
 
 TEST_F(object, id_is_equal_for_descriptors_of_one_object_only)
 {
-	int first = create(self, 1), second = create(self, 1);
+	int first = create(1), second = create(1);
 	int copy = dup(first);
 	uint64_t id = object_id(first);
 
@@ -287,7 +248,7 @@ TEST_F(object, id_is_equal_for_descriptors_of_one_object_only)
 	EXPECT_EQ(id, object_id(copy));
 	close(copy);
 	/* Ids are not reused. */
-	first = create(self, 1);
+	first = create(1);
 	EXPECT_LT(id, object_id(first));
 	close(first);
 	close(second);
@@ -298,7 +259,7 @@ TEST_F(object, id_is_equal_for_descriptors_of_one_object_only)
 TEST_F(object, file_can_neither_be_read_written_resized_nor_opened)
 {
 	struct iovec part = { .iov_len = 8 };
-	int object = create(self, 1);
+	int object = create(1);
 	uint64_t word = 0;
 	char path[64];
 
@@ -316,7 +277,7 @@ TEST_F(object, file_can_neither_be_read_written_resized_nor_opened)
 	EXPECT_EQ(ENXIO, errno);
 	EXPECT_EQ(-ENOTTY, cmd_space_create(object));
 	/* It is not a space, either. */
-	EXPECT_EQ(-ENOTTY, cmd_object_create(object, BLOCK_BYTES, self->id, 0));
+	EXPECT_EQ(-ENOTTY, cmd_object_create(object, BLOCK_BYTES, id_of(A), 0));
 	EXPECT_NE(0, object_id(object));
 	close(object);
 }
@@ -335,7 +296,7 @@ static int map_rc(int object, size_t len, int flags, off_t offset)
 
 TEST_F(object, private_mapping_is_einval)
 {
-	int object = create(self, 1);
+	int object = create(1);
 
 	EXPECT_EQ(-EINVAL, map_rc(object, BLOCK_BYTES, MAP_PRIVATE, 0));
 	EXPECT_EQ(-EINVAL, map_rc(object, PAGE_BYTES, MAP_PRIVATE, 0));
@@ -347,7 +308,7 @@ TEST_F(object, private_mapping_is_einval)
 TEST_F(object, mapping_beyond_the_end_is_einval)
 {
 	const size_t bytes = 2 * BLOCK_BYTES;
-	int object = create(self, 2);
+	int object = create(2);
 	const struct {
 		size_t len;
 		off_t offset;
@@ -385,7 +346,7 @@ TEST_F(object, mapping_beyond_the_end_is_einval)
 
 TEST_F(object, mapping_at_a_misaligned_offset_is_einval)
 {
-	int object = create(self, 1);
+	int object = create(1);
 
 	EXPECT_EQ(-EINVAL, map_rc(object, PAGE_BYTES, MAP_SHARED, 1));
 	EXPECT_EQ(-EINVAL, map_rc(object, PAGE_BYTES, MAP_SHARED, 512));
@@ -397,7 +358,7 @@ TEST_F(object, mapping_at_a_misaligned_offset_is_einval)
 /* As of a file on a file system that is mounted with noexec. */
 TEST_F(object, executable_mapping_is_refused)
 {
-	int object = create(self, 1);
+	int object = create(1);
 	void *addr = object_map(object, BLOCK_BYTES, RW, 0);
 
 	ASSERT_NE(NULL, addr);
@@ -411,7 +372,7 @@ TEST_F(object, executable_mapping_is_refused)
 TEST_F(object, populated_and_locked_mappings_show_the_memory)
 {
 	const int flags[] = { MAP_POPULATE, MAP_LOCKED, MAP_NORESERVE };
-	int object = create(self, 1);
+	int object = create(1);
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(flags); i++) {
@@ -436,7 +397,7 @@ TEST_F(object, advice_that_would_replace_memory_is_einval)
 		MADV_MERGEABLE, MADV_HWPOISON, MADV_COLD,
 		MADV_PAGEOUT, MADV_WIPEONFORK,
 	};
-	int object = create(self, 1), rc;
+	int object = create(1), rc;
 	uint64_t *words = object_map(object, BLOCK_BYTES, RW, 0);
 	unsigned int i;
 
@@ -458,27 +419,10 @@ TEST_F(object, advice_that_would_replace_memory_is_einval)
 
 /* --- HMMRT_IOC_ACCESS ----------------------------------------------------- */
 
-static int set_access(const FIXTURE_DATA(object) *self, const void *addr,
-		      size_t len, uint32_t access)
-{
-	return cmd_set_access(self->space, addr, len, self->id, access);
-}
-
-/* Returns the rights that the device has for all of the range. */
-static uint32_t access_of(const FIXTURE_DATA(object) *self, const void *addr,
-			  size_t len)
-{
-	uint32_t access;
-
-	return cmd_get_access(self->space, addr, len, self->id, &access) ?
-		       UINT32_MAX :
-		       access;
-}
-
 TEST_F(object, access_of_a_bad_range_is_refused)
 {
 	const uintptr_t end = user_end();
-	int object = create(self, 2);
+	int object = create(2);
 	char *buf = object_map(object, 2 * BLOCK_BYTES, RW, 0);
 	const struct {
 		uintptr_t addr;
@@ -508,55 +452,53 @@ TEST_F(object, access_of_a_bad_range_is_refused)
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		void *addr = (void *)bad[i].addr;
 
-		EXPECT_EQ(bad[i].rc, set_access(self, addr, bad[i].len,
-						OBJECT_WRITE))
+		EXPECT_EQ(bad[i].rc,
+			  set_access(addr, bad[i].len, A, OBJECT_WRITE))
 		{
 			TH_LOG("%#lx + %#zx", bad[i].addr, bad[i].len);
 		}
-		EXPECT_EQ(bad[i].rc, cmd_get_access(self->space, addr,
-						    bad[i].len, self->id,
-						    &access));
+		EXPECT_EQ(bad[i].rc, cmd_get_access(space, addr, bad[i].len,
+						    id_of(A), &access));
 	}
-	EXPECT_EQ(0, access_of(self, buf, BLOCK_BYTES));
-	ASSERT_REFUSED(SIGSEGV, EACCES, agent_read(self->agent, buf));
+	EXPECT_EQ(0, access_of(buf, BLOCK_BYTES));
+	ASSERT_REFUSED(SIGSEGV, EACCES, dev_read(A, buf));
 	close(object);
 }
 
 TEST_F(object, access_of_other_mappings_is_einval_and_changes_nothing)
 {
-	int object = create(self, 2);
+	int object = create(2);
 	char *buf = object_map(object, 2 * BLOCK_BYTES, RW, 0);
 	char *other = arena_anon(BLOCK_BYTES);
 
 	ASSERT_NE(NULL, buf);
-	EXPECT_EQ(-EINVAL, set_access(self, other, PAGE_BYTES, OBJECT_READ));
+	EXPECT_EQ(-EINVAL, set_access(other, PAGE_BYTES, A, OBJECT_READ));
 	ASSERT_EQ(buf + BLOCK_BYTES,
 		  mmap(buf + BLOCK_BYTES, PAGE_BYTES, RW,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
-	EXPECT_EQ(-EINVAL, set_access(self, buf, 2 * BLOCK_BYTES, OBJECT_READ));
-	EXPECT_EQ(-EINVAL, set_access(self, buf + BLOCK_BYTES, BLOCK_BYTES,
-				      OBJECT_READ));
-	EXPECT_EQ(0, access_of(self, buf, BLOCK_BYTES));
-	EXPECT_EQ(0, access_of(self, buf + BLOCK_BYTES + PAGE_BYTES,
-			       PAGE_BYTES));
+	EXPECT_EQ(-EINVAL, set_access(buf, 2 * BLOCK_BYTES, A, OBJECT_READ));
+	EXPECT_EQ(-EINVAL,
+		  set_access(buf + BLOCK_BYTES, BLOCK_BYTES, A, OBJECT_READ));
+	EXPECT_EQ(0, access_of(buf, BLOCK_BYTES));
+	EXPECT_EQ(0, access_of(buf + BLOCK_BYTES + PAGE_BYTES, PAGE_BYTES));
 	/* A hole is EFAULT, and nothing changes then, either. */
 	ASSERT_EQ(0, munmap(buf + BLOCK_BYTES, PAGE_BYTES));
-	EXPECT_EQ(-EFAULT, set_access(self, buf, 2 * BLOCK_BYTES, OBJECT_READ));
-	EXPECT_EQ(0, access_of(self, buf, BLOCK_BYTES));
-	ASSERT_EQ(0, set_access(self, buf, BLOCK_BYTES, OBJECT_READ));
+	EXPECT_EQ(-EFAULT, set_access(buf, 2 * BLOCK_BYTES, A, OBJECT_READ));
+	EXPECT_EQ(0, access_of(buf, BLOCK_BYTES));
+	ASSERT_EQ(0, set_access(buf, BLOCK_BYTES, A, OBJECT_READ));
 	close(object);
 }
 
 TEST_F(object, access_with_unknown_values_is_einval)
 {
-	int object = create(self, 1);
+	int object = create(1);
 	char *buf = object_map(object, BLOCK_BYTES, RW, 0);
 	struct hmmrt_access arg = {
 		.size = sizeof(arg),
 		.addr = (uintptr_t)buf,
 		.len = PAGE_BYTES,
 		.operation = 2,
-		.device_id = self->id,
+		.device_id = id_of(A),
 	};
 	const uint32_t bad[] = {
 		HMMRT_ACCESS_WRITE, HMMRT_ACCESS_EXEC,
@@ -564,15 +506,15 @@ TEST_F(object, access_with_unknown_values_is_einval)
 	};
 	unsigned int i;
 
-	EXPECT_EQ(-EINVAL, cmd_raw(self->space, HMMRT_IOC_ACCESS, &arg));
+	EXPECT_EQ(-EINVAL, cmd_raw(space, HMMRT_IOC_ACCESS, &arg));
 	arg.operation = UINT32_MAX;
-	EXPECT_EQ(-EINVAL, cmd_raw(self->space, HMMRT_IOC_ACCESS, &arg));
+	EXPECT_EQ(-EINVAL, cmd_raw(space, HMMRT_IOC_ACCESS, &arg));
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
-		EXPECT_EQ(-EINVAL, set_access(self, buf, PAGE_BYTES, bad[i]));
+		EXPECT_EQ(-EINVAL, set_access(buf, PAGE_BYTES, A, bad[i]));
 	arg.operation = HMMRT_ACCESS_GET;
 	arg.access = HMMRT_ACCESS_READ;
-	EXPECT_EQ(-EINVAL, cmd_raw(self->space, HMMRT_IOC_ACCESS, &arg));
-	EXPECT_EQ(0, access_of(self, buf, PAGE_BYTES));
+	EXPECT_EQ(-EINVAL, cmd_raw(space, HMMRT_IOC_ACCESS, &arg));
+	EXPECT_EQ(0, access_of(buf, PAGE_BYTES));
 	close(object);
 }
 
@@ -583,38 +525,38 @@ TEST_F(object, access_for_a_device_that_is_not_bound_is_enodev)
 		1, HMMRT_MAX_DEVICES - 1, HMMRT_MAX_DEVICES, 31, 32, 64, HOST,
 		HMMRT_LOCATION_NONE, HMMRT_LOCATION_HOST_NODE(0),
 	};
-	int object = create(self, 1);
+	int object = create(1);
 	char *buf = object_map(object, BLOCK_BYTES, RW, 0);
 	uint32_t access;
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		EXPECT_EQ(-ENODEV, cmd_set_access(self->space, buf, PAGE_BYTES,
+		EXPECT_EQ(-ENODEV, cmd_set_access(space, buf, PAGE_BYTES,
 						  bad[i], OBJECT_READ))
 		{
 			TH_LOG("device %#x", bad[i]);
 		}
-		EXPECT_EQ(-ENODEV, cmd_get_access(self->space, buf, PAGE_BYTES,
+		EXPECT_EQ(-ENODEV, cmd_get_access(space, buf, PAGE_BYTES,
 						  bad[i], &access));
 	}
-	EXPECT_EQ(0, access_of(self, buf, PAGE_BYTES));
+	EXPECT_EQ(0, access_of(buf, PAGE_BYTES));
 	close(object);
 }
 
 TEST_F(object, access_by_a_child_or_without_a_space_is_refused)
 {
-	int object = create(self, 1), status = -1, manager = open_manager();
+	int object = create(1), status = -1, manager = open_manager();
 	char *buf = object_map(object, BLOCK_BYTES, RW, 0);
 	pid_t pid = fork();
 
 	if (!pid)
-		_exit(-set_access(self, buf, PAGE_BYTES, OBJECT_READ));
+		_exit(-set_access(buf, PAGE_BYTES, A, OBJECT_READ));
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_TRUE(WIFEXITED(status));
 	EXPECT_EQ(EPERM, WEXITSTATUS(status));
-	EXPECT_EQ(-EINVAL, cmd_set_access(manager, buf, PAGE_BYTES, self->id,
+	EXPECT_EQ(-EINVAL, cmd_set_access(manager, buf, PAGE_BYTES, id_of(A),
 					  OBJECT_READ));
-	EXPECT_EQ(0, access_of(self, buf, PAGE_BYTES));
+	EXPECT_EQ(0, access_of(buf, PAGE_BYTES));
 	close(manager);
 	close(object);
 }
@@ -622,40 +564,38 @@ TEST_F(object, access_by_a_child_or_without_a_space_is_refused)
 /* Rights of a range are those that all of it has. */
 TEST_F(object, get_reports_the_rights_of_the_whole_range)
 {
-	int object = create(self, 2);
+	int object = create(2);
 	char *buf = object_map(object, 2 * BLOCK_BYTES, RW, 0);
 
-	EXPECT_EQ(0, access_of(self, buf, 2 * BLOCK_BYTES));
-	ASSERT_EQ(0, set_access(self, buf, 2 * BLOCK_BYTES, OBJECT_WRITE));
-	EXPECT_EQ(OBJECT_WRITE, access_of(self, buf, 2 * BLOCK_BYTES));
-	ASSERT_EQ(0, set_access(self, buf + PAGE_BYTES, PAGE_BYTES,
-				OBJECT_READ));
-	EXPECT_EQ(OBJECT_READ, access_of(self, buf, 2 * BLOCK_BYTES));
-	EXPECT_EQ(OBJECT_WRITE, access_of(self, buf, PAGE_BYTES));
-	EXPECT_EQ(OBJECT_READ, access_of(self, buf + PAGE_BYTES, PAGE_BYTES));
-	ASSERT_EQ(0, set_access(self, buf + BLOCK_BYTES, PAGE_BYTES, 0));
-	EXPECT_EQ(0, access_of(self, buf, 2 * BLOCK_BYTES));
-	EXPECT_EQ(OBJECT_READ, access_of(self, buf, BLOCK_BYTES));
-	EXPECT_EQ(OBJECT_WRITE, access_of(self, buf + BLOCK_BYTES + PAGE_BYTES,
+	EXPECT_EQ(0, access_of(buf, 2 * BLOCK_BYTES));
+	ASSERT_EQ(0, set_access(buf, 2 * BLOCK_BYTES, A, OBJECT_WRITE));
+	EXPECT_EQ(OBJECT_WRITE, access_of(buf, 2 * BLOCK_BYTES));
+	ASSERT_EQ(0, set_access(buf + PAGE_BYTES, PAGE_BYTES, A, OBJECT_READ));
+	EXPECT_EQ(OBJECT_READ, access_of(buf, 2 * BLOCK_BYTES));
+	EXPECT_EQ(OBJECT_WRITE, access_of(buf, PAGE_BYTES));
+	EXPECT_EQ(OBJECT_READ, access_of(buf + PAGE_BYTES, PAGE_BYTES));
+	ASSERT_EQ(0, set_access(buf + BLOCK_BYTES, PAGE_BYTES, A, 0));
+	EXPECT_EQ(0, access_of(buf, 2 * BLOCK_BYTES));
+	EXPECT_EQ(OBJECT_READ, access_of(buf, BLOCK_BYTES));
+	EXPECT_EQ(OBJECT_WRITE, access_of(buf + BLOCK_BYTES + PAGE_BYTES,
 					  BLOCK_BYTES - PAGE_BYTES));
 	/* A part that is not mapped has no rights to report. */
 	ASSERT_EQ(0, munmap(buf, PAGE_BYTES));
-	EXPECT_EQ(UINT32_MAX, access_of(self, buf, 2 * PAGE_BYTES));
+	EXPECT_EQ(UINT32_MAX, access_of(buf, 2 * PAGE_BYTES));
 	close(object);
 }
 
 TEST_F(object, one_call_sets_the_rights_of_several_mappings)
 {
-	int first = create(self, 1);
-	int second = cmd_object_create(self->space, BLOCK_BYTES, HOST, 0);
+	int first = create(1);
+	int second = create_at(HOST, BLOCK_BYTES, 0);
 	char *buf = object_map(first, BLOCK_BYTES, RW, 0);
 
 	ASSERT_EQ(0, object_map_at(second, buf + BLOCK_BYTES, BLOCK_BYTES, RW,
 				   0));
-	ASSERT_EQ(0, set_access(self, buf, 2 * BLOCK_BYTES, OBJECT_WRITE));
-	EXPECT_EQ(OBJECT_WRITE, access_of(self, buf, 2 * BLOCK_BYTES));
-	ASSERT_DONE(agent_fill(self->agent, buf, 2 * BLOCK_BYTES, PAGE_BYTES,
-			       1));
+	ASSERT_EQ(0, set_access(buf, 2 * BLOCK_BYTES, A, OBJECT_WRITE));
+	EXPECT_EQ(OBJECT_WRITE, access_of(buf, 2 * BLOCK_BYTES));
+	ASSERT_DONE(dev_fill(A, buf, 2 * BLOCK_BYTES, 1));
 	EXPECT_EQ(-1, pages_check(buf, 2 * BLOCK_BYTES, 1));
 	close(first);
 	close(second);
@@ -667,7 +607,7 @@ TEST_F(object, mappings_at_the_edges_of_the_address_space_are_accessible)
 	char *const edges[] = {
 		(char *)user_end() - PAGE_BYTES, (char *)0x10000,
 	};
-	int object = create(self, 1);
+	int object = create(1);
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(edges); i++) {
@@ -675,16 +615,52 @@ TEST_F(object, mappings_at_the_edges_of_the_address_space_are_accessible)
 				  MAP_SHARED | MAP_FIXED_NOREPLACE, object, 0);
 
 		ASSERT_EQ((void *)edges[i], (void *)addr);
-		ASSERT_EQ(0, agent_map(self->agent, addr, PAGE_BYTES, RW));
-		ASSERT_REFUSED(SIGSEGV, EACCES, agent_read(self->agent, addr));
-		ASSERT_EQ(0, set_access(self, addr, PAGE_BYTES, OBJECT_WRITE));
-		EXPECT_EQ(OBJECT_WRITE, access_of(self, addr, PAGE_BYTES));
-		ASSERT_DONE(agent_write(self->agent, addr, 5 + i));
+		ASSERT_EQ(0, agent_map(agent_of(A), addr, PAGE_BYTES, RW));
+		ASSERT_REFUSED(SIGSEGV, EACCES, dev_read(A, addr));
+		ASSERT_EQ(0, set_access(addr, PAGE_BYTES, A, OBJECT_WRITE));
+		EXPECT_EQ(OBJECT_WRITE, access_of(addr, PAGE_BYTES));
+		ASSERT_DONE(dev_write(A, addr, 5 + i));
 		EXPECT_EQ(5 + i, *(uint64_t *)addr);
 		ASSERT_EQ(0, munmap(addr, PAGE_BYTES));
-		ASSERT_REFUSED(SIGSEGV, EFAULT, agent_read(self->agent, addr));
+		ASSERT_REFUSED(SIGSEGV, EFAULT, dev_read(A, addr));
 	}
 	close(object);
+}
+
+/* --- random steps --------------------------------------------------------- */
+
+FIXTURE(objects) {
+	struct object_walk *walk;
+};
+
+FIXTURE_SETUP(objects)
+{
+	DEVICES_SETUP(.devices = 2, .load = "devices=2 memory=16");
+	self->walk = object_walk_new();
+	ASSERT_NE(NULL, self->walk);
+}
+
+FIXTURE_TEARDOWN(objects)
+{
+	object_walk_free(self->walk);
+	EXPECT_EQ(0, used(A));
+	EXPECT_EQ(0, used(B));
+	OBJECT_TEARDOWN();
+}
+
+/* HMMRT_MODEL_OPS sets the number of steps. */
+static unsigned long steps_to_take(void)
+{
+	const char *text = getenv("HMMRT_MODEL_OPS");
+
+	if (text)
+		return strtoul(text, NULL, 0);
+	return amount_is_long() ? LONG_STEPS : amount(6000, 2000);
+}
+
+TEST_F_TIMEOUT(objects, random_steps_match_the_model, 100000)
+{
+	ASSERT_EQ(0, object_walk_run(self->walk, steps_to_take()));
 }
 
 TEST_HARNESS_MAIN

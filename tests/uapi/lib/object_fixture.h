@@ -25,9 +25,9 @@
 		OBJECT_TEARDOWN();					\
 	}
 
-#define OBJECT_TEARDOWN()	object_teardown(_metadata)
+#define OBJECT_TEARDOWN()	end_objects(_metadata)
 
-static inline void object_teardown(struct __test_metadata *_metadata)
+static inline void end_objects(struct __test_metadata *_metadata)
 {
 	/* Tests with a module of their own may have switched it off. */
 	if (devices_parameters[0])

@@ -1,44 +1,25 @@
 // SPDX-License-Identifier: MIT
-/*
- * Random steps with memory objects, against a model of the documentation:
- * create, map at any offset, set the rights of two devices, protect, move,
- * unmap parts, read and write by the CPU and by devices, prefetch, release.
- * The devices are small, so objects are evicted and creation fails.
- *
- * Model      A window of pages. Each page is a hole, reserved (anonymous memory
- *            without permissions) or shows a page of an object; then it has the
- *            permissions of the CPU and the rights of each device. A page of an
- *            object has a value, wherever and however often it is mapped. An
- *            object is there while its descriptor or one of its pages is.
- * Checked    The result of each step. Every CHECK_ALL steps also all pages of
- *            the window and of all objects, some rights, and the use of device
- *            memory.
- *
- * HMMRT_TEST_SEED sets the random seed, which is printed. HMMRT_MODEL_OPS sets
- * the number of steps.
- */
+#include "object_walk.h"
+
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
-#include "lib/amount.h"
-#include "lib/harness.h"
-#include "lib/modules.h"
-#include "lib/object.h"
-#include "lib/session.h"
-#include "lib/steps.h"
+#include "objects.h"
+#include "steps.h"
 
-#define HOST		HMMRT_LOCATION_HOST
-#define RW		(PROT_READ | PROT_WRITE)
 #define DEVICES		2
 #define CHUNKS		8		/* of a device */
-#define MODULE		"devices=2 memory=16"
 #define WINDOW		(6 * (unsigned int)BLOCK_PAGES)
 #define OBJECTS		8
 #define BLOCKS_MAX	3
-#define LONG_STEPS	100000
 #define CHECK_ALL	500
 #define RIGHTS_CHECKED	24		/* pages, by CHECK_ALL */
+#define ARRAY_SIZE(array)	(sizeof(array) / sizeof(*(array)))
 
 struct object {
 	int fd;			/* or -1: released */
@@ -59,10 +40,7 @@ struct page {
 	uint32_t access[DEVICES];
 };
 
-struct walk {
-	struct session session;
-	int space;
-	uint32_t ids[DEVICES];
+struct object_walk {
 	char *base;
 	uint64_t random;
 	uint64_t last_value;
@@ -75,7 +53,7 @@ struct walk {
 
 /* --- random choices ------------------------------------------------------- */
 
-static unsigned int below(struct walk *walk, unsigned int n)
+static unsigned int below(struct object_walk *walk, unsigned int n)
 {
 	walk->random ^= walk->random << 13;
 	walk->random ^= walk->random >> 7;
@@ -84,7 +62,7 @@ static unsigned int below(struct walk *walk, unsigned int n)
 }
 
 /* Often near the last one, or at an end of a block. */
-static unsigned int any_page(struct walk *walk)
+static unsigned int any_page(struct object_walk *walk)
 {
 	unsigned int kind = below(walk, 8), page = below(walk, WINDOW);
 
@@ -98,7 +76,7 @@ static unsigned int any_page(struct walk *walk)
 	return page;
 }
 
-static unsigned int any_count(struct walk *walk, unsigned int most)
+static unsigned int any_count(struct object_walk *walk, unsigned int most)
 {
 	static const unsigned int limits[] = { 1, 8, 100, 2 * BLOCK_PAGES };
 	unsigned int count = 1 + below(walk, limits[below(walk, 4)]);
@@ -106,28 +84,28 @@ static unsigned int any_count(struct walk *walk, unsigned int most)
 	return count < most ? count : most;
 }
 
-static int any_prot(struct walk *walk)
+static int any_prot(struct object_walk *walk)
 {
 	static const int prots[] = { PROT_NONE, PROT_READ, RW, RW, RW };
 
 	return prots[below(walk, ARRAY_SIZE(prots))];
 }
 
-static char *addr_of(const struct walk *walk, unsigned int page)
+static char *addr_of(const struct object_walk *walk, unsigned int page)
 {
 	return walk->base + page * PAGE_BYTES;
 }
 
 /* --- the model ------------------------------------------------------------ */
 
-static void put_object(struct walk *walk, struct object *object)
+static void put_object(struct object_walk *walk, struct object *object)
 {
 	if (object->fd < 0 && !object->mapped)
 		object->pages = 0;
 	(void)walk;
 }
 
-static void model_unmap(struct walk *walk, unsigned int first,
+static void model_unmap(struct object_walk *walk, unsigned int first,
 			unsigned int count, enum kind kind)
 {
 	unsigned int i;
@@ -143,12 +121,12 @@ static void model_unmap(struct walk *walk, unsigned int first,
 	}
 }
 
-static uint64_t *value_of(struct walk *walk, const struct page *page)
+static uint64_t *value_of(struct object_walk *walk, const struct page *page)
 {
 	return &walk->objects[page->object].values[page->index];
 }
 
-static bool range_has(const struct walk *walk, unsigned int first,
+static bool range_has(const struct object_walk *walk, unsigned int first,
 		      unsigned int count, enum kind kind)
 {
 	unsigned int i;
@@ -159,18 +137,18 @@ static bool range_has(const struct walk *walk, unsigned int first,
 	return false;
 }
 
-static unsigned int device_of(const struct walk *walk, uint32_t location)
+static unsigned int device_of(uint32_t location)
 {
 	unsigned int dev;
 
 	for (dev = 0; dev < DEVICES; dev++)
-		if (walk->ids[dev] == location)
+		if (id_of(dev) == location)
 			break;
 	return dev;
 }
 
 /* Blocks of pinned, or migratable, objects at the location. */
-static unsigned int blocks_at(const struct walk *walk, uint32_t location,
+static unsigned int blocks_at(const struct object_walk *walk, uint32_t location,
 			      bool migratable)
 {
 	unsigned int i, blocks = 0;
@@ -184,7 +162,7 @@ static unsigned int blocks_at(const struct walk *walk, uint32_t location,
 
 /* --- steps ---------------------------------------------------------------- */
 
-static void expect_rc(struct walk *walk, const char *what, int expected,
+static void expect_rc(struct object_walk *walk, const char *what, int expected,
 		      int found)
 {
 	if (expected != found)
@@ -193,12 +171,12 @@ static void expect_rc(struct walk *walk, const char *what, int expected,
 			   strerror(-found));
 }
 
-static void step_create(struct walk *walk)
+static void step_create(struct object_walk *walk)
 {
 	unsigned int index = below(walk, OBJECTS), kind = below(walk, 6);
 	unsigned int blocks = 1 + below(walk, BLOCKS_MAX);
 	struct object *object = &walk->objects[index];
-	uint32_t location = kind < 4 ? walk->ids[kind % 2] :
+	uint32_t location = kind < 4 ? id_of(kind % 2) :
 			    kind == 4 ? HOST : HMMRT_LOCATION_HOST_NODE(0);
 	bool migratable = !below(walk, 3);
 	bool full;
@@ -208,10 +186,10 @@ static void step_create(struct walk *walk)
 		   index, blocks, location, migratable ? ", migratable" : "");
 	if (object->pages)
 		return;
-	full = !migratable && device_of(walk, location) < DEVICES &&
+	full = !migratable && device_of(location) < DEVICES &&
 	       blocks_at(walk, location, false) + blocks > CHUNKS;
-	fd = cmd_object_create(walk->space, blocks * BLOCK_BYTES, location,
-			       migratable ? HMMRT_OBJECT_MIGRATABLE : 0);
+	fd = cmd_object_create(space, blocks * BLOCK_BYTES, location,
+			       migratable ? MIGRATABLE : 0);
 	expect_rc(walk, "create", full ? -ENOMEM : 0, fd < 0 ? fd : 0);
 	walk->refused += full;
 	if (fd < 0)
@@ -224,7 +202,7 @@ static void step_create(struct walk *walk)
 	};
 }
 
-static void step_release(struct walk *walk)
+static void step_release(struct object_walk *walk)
 {
 	unsigned int index = below(walk, OBJECTS);
 	struct object *object = &walk->objects[index];
@@ -237,7 +215,7 @@ static void step_release(struct walk *walk)
 	put_object(walk, object);
 }
 
-static void step_map(struct walk *walk)
+static void step_map(struct object_walk *walk)
 {
 	unsigned int index = below(walk, OBJECTS), at = any_page(walk), i;
 	struct object *object = &walk->objects[index];
@@ -266,7 +244,8 @@ static void step_map(struct walk *walk)
 		};
 }
 
-static void reserve(struct walk *walk, unsigned int first, unsigned int count)
+static void reserve(struct object_walk *walk, unsigned int first,
+		    unsigned int count)
 {
 	char *addr = addr_of(walk, first);
 
@@ -278,7 +257,7 @@ static void reserve(struct walk *walk, unsigned int first, unsigned int count)
 }
 
 /* Leaves a reserved range, or a hole. */
-static void step_unmap(struct walk *walk)
+static void step_unmap(struct object_walk *walk)
 {
 	unsigned int first = any_page(walk);
 	unsigned int count = any_count(walk, WINDOW - first);
@@ -296,7 +275,7 @@ static void step_unmap(struct walk *walk)
 }
 
 /* Protects the pages from the first one on that show objects. */
-static void step_protect(struct walk *walk)
+static void step_protect(struct object_walk *walk)
 {
 	unsigned int first = any_page(walk), count, most, i;
 	int prot = any_prot(walk);
@@ -315,7 +294,7 @@ static void step_protect(struct walk *walk)
 		walk->pages[i].prot = prot;
 }
 
-static void step_access(struct walk *walk)
+static void step_access(struct object_walk *walk)
 {
 	static const uint32_t rights[] = { 0, OBJECT_READ, OBJECT_WRITE,
 					   OBJECT_WRITE, OBJECT_WRITE };
@@ -328,8 +307,7 @@ static void step_access(struct walk *walk)
 
 	steps_note(&walk->steps, "device %u gets rights %u to pages %u + %u",
 		   dev, access, first, count);
-	rc = cmd_set_access(walk->space, addr_of(walk, first),
-			    count * PAGE_BYTES, walk->ids[dev], access);
+	rc = set_access(addr_of(walk, first), count * PAGE_BYTES, dev, access);
 	/* Of two errors, either may be found first. */
 	if (!hole || !other || rc != -EINVAL)
 		expect_rc(walk, "set access",
@@ -339,7 +317,7 @@ static void step_access(struct walk *walk)
 }
 
 /* Compares the rights that all of the range has. */
-static void check_access(struct walk *walk, unsigned int first,
+static void check_access(struct object_walk *walk, unsigned int first,
 			 unsigned int count, unsigned int dev)
 {
 	bool hole = range_has(walk, first, count, HOLE);
@@ -348,8 +326,7 @@ static void check_access(struct walk *walk, unsigned int first,
 	unsigned int i;
 	int rc;
 
-	rc = cmd_get_access(walk->space, addr_of(walk, first),
-			    count * PAGE_BYTES, walk->ids[dev], &found);
+	rc = get_access(addr_of(walk, first), count * PAGE_BYTES, dev, &found);
 	if (!hole || !other || rc != -EINVAL)
 		expect_rc(walk, "get access",
 			  hole ? -EFAULT : other ? -EINVAL : 0, rc);
@@ -360,7 +337,7 @@ static void check_access(struct walk *walk, unsigned int first,
 			   dev, first, count, expected, found);
 }
 
-static void step_get_access(struct walk *walk)
+static void step_get_access(struct object_walk *walk)
 {
 	unsigned int first = any_page(walk), dev = below(walk, DEVICES);
 	unsigned int count = any_count(walk, WINDOW - first);
@@ -370,7 +347,8 @@ static void step_get_access(struct walk *walk)
 	check_access(walk, first, count, dev);
 }
 
-static void check_value(struct walk *walk, unsigned int index, uint64_t found)
+static void check_value(struct object_walk *walk, unsigned int index,
+			uint64_t found)
 {
 	uint64_t expected = *value_of(walk, &walk->pages[index]);
 
@@ -380,11 +358,10 @@ static void check_value(struct walk *walk, unsigned int index, uint64_t found)
 			   (unsigned long long)found);
 }
 
-static void device_touches(struct walk *walk, unsigned int index,
+static void device_touches(struct object_walk *walk, unsigned int index,
 			   unsigned int dev, bool write)
 {
 	const struct page *page = &walk->pages[index];
-	struct agent *agent = &walk->session.devices[dev].agent;
 	uint32_t needs = write ? OBJECT_WRITE : OBJECT_READ;
 	uint64_t value = walk->last_value + 1;
 	struct outcome outcome;
@@ -394,8 +371,8 @@ static void device_touches(struct walk *walk, unsigned int index,
 		expected = -EFAULT;
 	else if ((page->access[dev] & needs) != needs)
 		expected = -EACCES;
-	outcome = write ? agent_write(agent, addr_of(walk, index), value) :
-			  agent_read(agent, addr_of(walk, index));
+	outcome = write ? dev_write(dev, addr_of(walk, index), value) :
+			  dev_read(dev, addr_of(walk, index));
 	expect_rc(walk, "device", expected,
 		  outcome.error ? outcome.error :
 		  outcome.signal ? -(int)outcome.record.out_errno : 0);
@@ -407,7 +384,7 @@ static void device_touches(struct walk *walk, unsigned int index,
 		check_value(walk, index, outcome.value);
 }
 
-static void step_device(struct walk *walk)
+static void step_device(struct object_walk *walk)
 {
 	unsigned int first = any_page(walk), dev = below(walk, DEVICES), i;
 	unsigned int count = below(walk, 4) ? 1 : 1 + below(walk, 20);
@@ -421,7 +398,8 @@ static void step_device(struct walk *walk)
 		device_touches(walk, i, dev, write);
 }
 
-static void cpu_touches(struct walk *walk, unsigned int index, bool write)
+static void cpu_touches(struct object_walk *walk, unsigned int index,
+			bool write)
 {
 	const struct page *page = &walk->pages[index];
 	int needs = write ? PROT_WRITE : PROT_READ, sig;
@@ -441,7 +419,7 @@ static void cpu_touches(struct walk *walk, unsigned int index, bool write)
 		check_value(walk, index, value);
 }
 
-static void step_cpu(struct walk *walk)
+static void step_cpu(struct object_walk *walk)
 {
 	unsigned int first = any_page(walk), i;
 	unsigned int count = below(walk, 2) ? 1 :
@@ -454,9 +432,9 @@ static void step_cpu(struct walk *walk)
 		cpu_touches(walk, i, write);
 }
 
-static void step_prefetch(struct walk *walk)
+static void step_prefetch(struct object_walk *walk)
 {
-	const uint32_t locations[] = { walk->ids[0], walk->ids[1], HOST };
+	const uint32_t locations[] = { id_of(A), id_of(B), HOST };
 	unsigned int first = any_page(walk), to = below(walk, 3);
 	unsigned int count = any_count(walk, WINDOW - first);
 	struct hmmrt_prefetch result;
@@ -466,7 +444,7 @@ static void step_prefetch(struct walk *walk)
 
 	steps_note(&walk->steps, "prefetch of pages %u + %u to %#x", first,
 		   count, locations[to]);
-	rc = cmd_prefetch(walk->space, addr_of(walk, first), count * PAGE_BYTES,
+	rc = cmd_prefetch(space, addr_of(walk, first), count * PAGE_BYTES,
 			  locations[to], &result);
 	expect_rc(walk, "prefetch",
 		  range_has(walk, first, count, HOLE) ? -EFAULT : 0, rc);
@@ -481,7 +459,7 @@ static void step_prefetch(struct walk *walk)
 }
 
 /* Moves one page, which is in one mapping; its rights end. */
-static void step_move(struct walk *walk)
+static void step_move(struct object_walk *walk)
 {
 	unsigned int from = any_page(walk), to = below(walk, WINDOW);
 	struct page page = walk->pages[from];
@@ -503,7 +481,7 @@ static void step_move(struct walk *walk)
 	model_unmap(walk, from, 1, HOLE);
 }
 
-static void step_fork(struct walk *walk)
+static void step_fork(struct object_walk *walk)
 {
 	unsigned int index = any_page(walk);
 	int status;
@@ -516,7 +494,7 @@ static void step_fork(struct walk *walk)
 
 /* --- checks of everything ------------------------------------------------- */
 
-static void check_object(struct walk *walk, unsigned int index)
+static void check_object(struct object_walk *walk, unsigned int index)
 {
 	const struct object *object = &walk->objects[index];
 	struct hmmrt_object_info info;
@@ -549,24 +527,24 @@ static void check_object(struct walk *walk, unsigned int index)
 	munmap(buf, object->pages * PAGE_BYTES);
 }
 
-static void check_use(struct walk *walk)
+static void check_use(struct object_walk *walk)
 {
 	unsigned int dev;
 
 	for (dev = 0; dev < DEVICES; dev++) {
-		int64_t used = device_used_bytes(walk->space, walk->ids[dev]);
-		unsigned int pinned = blocks_at(walk, walk->ids[dev], false);
+		int64_t bytes = used(dev);
+		unsigned int pinned = blocks_at(walk, id_of(dev), false);
 
 		/* Any migratable object may have blocks there. */
-		if (used % (int64_t)BLOCK_BYTES ||
-		    used < (int64_t)(pinned * BLOCK_BYTES) ||
-		    used > (int64_t)(CHUNKS * BLOCK_BYTES))
+		if (bytes % (int64_t)BLOCK_BYTES ||
+		    bytes < (int64_t)(pinned * BLOCK_BYTES) ||
+		    bytes > (int64_t)(CHUNKS * BLOCK_BYTES))
 			steps_fail(&walk->steps, "device %u: %u blocks pinned, %lld bytes in use",
-				   dev, pinned, (long long)used);
+				   dev, pinned, (long long)bytes);
 	}
 }
 
-static void check_all(struct walk *walk)
+static void check_all(struct object_walk *walk)
 {
 	unsigned int i;
 
@@ -580,7 +558,7 @@ static void check_all(struct walk *walk)
 }
 
 static const struct step {
-	void (*take)(struct walk *walk);
+	void (*take)(struct object_walk *walk);
 	unsigned int weight;
 } steps[] = {
 	{ step_create, 40 },	 { step_release, 25 },	{ step_map, 150 },
@@ -589,7 +567,7 @@ static const struct step {
 	{ step_prefetch, 40 },	 { step_move, 30 },	{ step_fork, 2 },
 };
 
-static void step_any(struct walk *walk)
+static void step_any(struct object_walk *walk)
 {
 	unsigned int at, i, sum = 0;
 
@@ -601,20 +579,10 @@ static void step_any(struct walk *walk)
 	steps[i].take(walk);
 }
 
-/* --- the test ------------------------------------------------------------- */
+/* --- the walk ------------------------------------------------------------- */
 
-static unsigned long steps_to_take(void)
+unsigned int object_walk_run(struct object_walk *walk, unsigned long count)
 {
-	const char *text = getenv("HMMRT_MODEL_OPS");
-
-	if (text)
-		return strtoul(text, NULL, 0);
-	return amount_is_long() ? LONG_STEPS : amount(6000, 2000);
-}
-
-static void walk_on(struct walk *walk)
-{
-	unsigned long count = steps_to_take();
 	time_t start = time(NULL);
 
 	reserve(walk, 0, WINDOW);
@@ -628,56 +596,33 @@ static void walk_on(struct walk *walk)
 		check_all(walk);
 	fprintf(stderr, "# %lu steps in %ld s, %u objects were refused\n",
 		walk->steps.now, (long)(time(NULL) - start), walk->refused);
+	return walk->steps.failures;
 }
 
-FIXTURE(objects) {
-	char parameters[SIMGPU_PARAMETERS];
-	struct walk *walk;
-};
-
-FIXTURE_SETUP(objects)
+struct object_walk *object_walk_new(void)
 {
-	struct walk *walk = calloc(1, sizeof(*walk));
+	struct object_walk *walk = calloc(1, sizeof(*walk));
 	unsigned int i;
 
-	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
-	ASSERT_NE(NULL, walk);
-	self->walk = walk;
-	ASSERT_EQ(0, simgpu_replace(self->parameters, MODULE));
-	ASSERT_EQ(0, session_start(&walk->session, DEVICES, 1));
-	walk->space = walk->session.space;
-	for (i = 0; i < DEVICES; i++)
-		walk->ids[i] = walk->session.devices[i].id;
+	if (!walk)
+		return NULL;
 	for (i = 0; i < OBJECTS; i++)
 		walk->objects[i].fd = -1;
 	walk->base = arena_anon(WINDOW * PAGE_BYTES);
-	ASSERT_NE(NULL, walk->base);
 	walk->random = 0x9e3779b97f4a7c15ULL * (1 + test_seed());
+	if (walk->base)
+		return walk;
+	free(walk);
+	return NULL;
 }
 
-FIXTURE_TEARDOWN(objects)
+void object_walk_free(struct object_walk *walk)
 {
-	struct walk *walk = self->walk;
 	unsigned int i;
 
-	if (!self->parameters[0])
-		return;
 	object_unmap_all();
 	for (i = 0; i < OBJECTS; i++)
 		if (walk->objects[i].fd >= 0)
 			close(walk->objects[i].fd);
-	for (i = 0; i < DEVICES; i++)
-		EXPECT_EQ(0, device_used_bytes(walk->space, walk->ids[i]));
-	EXPECT_EQ(0, session_end(&walk->session));
-	EXPECT_EQ(0, simgpu_restore(self->parameters));
 	free(walk);
 }
-
-TEST_F_TIMEOUT(objects, random_steps_match_the_model, 100000)
-{
-	walk_on(self->walk);
-	ASSERT_EQ(0, self->walk->steps.failures);
-}
-
-TEST_HARNESS_MAIN
