@@ -1,282 +1,245 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory objects of two processes. One creates an object and sends its
- * descriptor, the other maps it; each has a device of its own space. They end
- * in any order and in any way, and the one that is left keeps the memory. No
- * process sees what another one has left in memory that was freed.
+ * How long memory objects live: while a descriptor or a mapping does, in any
+ * process, and across fork() and exec(). One process creates an object and
+ * sends its descriptor, another one maps it; each has a device of its own
+ * space. They end in any order and in any way, and the one that is left keeps
+ * the memory. No process sees what another one has left in memory that was
+ * freed.
  */
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "lib/harness.h"
-#include "lib/modules.h"
-#include "lib/object.h"
+#include "lib/object_fixture.h"
+#include "lib/partner.h"
 #include "lib/process.h"
-#include "lib/session.h"
 
-#define HOST		HMMRT_LOCATION_HOST
-#define RW		(PROT_READ | PROT_WRITE)
-#define LEN		(2 * BLOCK_BYTES)
-#define PAGES		(LEN / PAGE_BYTES)
-#define LIMIT_S		60
-/* The result of an order that could not be carried out. */
-#define FAILED		UINT64_MAX
+#define LIMIT_S		30
 
-/* --- a process that takes orders ------------------------------------------ */
+/* --- descriptors and mappings --------------------------------------------- */
 
-struct partner {
-	pid_t pid;		/* 0: ended */
-	int socket;
-};
+OBJECT_FIXTURE(life)
 
-/* Orders have an argument of 32 bits. All have a result. */
-enum order {
-	CREATE,			/* flags; the result has the descriptor */
-	IMPORT,			/* protection; comes with the descriptor */
-	ID,
-	GRANT,			/* rights of the device */
-	DEVICE_FILL,		/* first value */
-	DEVICE_SUM,
-	CPU_FILL,		/* first value */
-	CPU_CHECK,		/* first value -> 0 */
-	PROTECT,		/* protection -> errno */
-	COUNT,			/* begin to increment a word of this page */
-	UNMAP,
-	UNBIND,
-	CLOSE_SPACE,
-	QUIT,
-};
-
-struct partner_state {
-	struct session session;
-	int object;
-	char *buf;
-};
-
-static uint64_t result_of(struct outcome outcome)
+TEST_F(life, memory_lives_while_it_is_mapped)
 {
-	if (outcome.error)
-		return FAILED;
-	return outcome.signal ? outcome.record.out_errno : outcome.value;
+	int object = create(2);
+	char *buf = object_map(object, 2 * BLOCK_BYTES, RW, 0);
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, 2 * BLOCK_BYTES, 1);
+	close(object);
+	EXPECT_EQ(2 * (int64_t)BLOCK_BYTES, taken(A));
+	ASSERT_EQ(0, set_access(buf, 2 * BLOCK_BYTES, A, OBJECT_WRITE));
+	ASSERT_SUM(A, buf, 2 * BLOCK_BYTES, 1);
+	/* A part of a mapping keeps all of the object. */
+	ASSERT_EQ(0, munmap(buf, 2 * BLOCK_BYTES - PAGE_BYTES));
+	EXPECT_EQ(2 * (int64_t)BLOCK_BYTES, taken(A));
+	EXPECT_EQ(2 * BLOCK_PAGES,
+		  *(uint64_t *)(buf + 2 * BLOCK_BYTES - PAGE_BYTES));
+	ASSERT_EQ(0, munmap(buf + 2 * BLOCK_BYTES - PAGE_BYTES, PAGE_BYTES));
+	EXPECT_EQ(0, taken(A));
 }
 
-static uint64_t map_object(struct partner_state *state, int prot)
+TEST_F(life, memory_lives_while_it_has_a_descriptor)
 {
-	state->buf = object_map(state->object, LEN, prot, 0);
-	return state->buf ? 0 : FAILED;
+	int object = create(1), copy = dup(object);
+	char *buf = object_map(object, BLOCK_BYTES, RW, 0);
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, BLOCK_BYTES, 1);
+	ASSERT_EQ(0, munmap(buf, BLOCK_BYTES));
+	close(object);
+	EXPECT_EQ((int64_t)BLOCK_BYTES, taken(A));
+	buf = object_map(copy, BLOCK_BYTES, PROT_READ, 0);
+	ASSERT_NE(NULL, buf);
+	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, 1));
+	close(copy);
 }
 
-static uint64_t count_on(struct partner_state *state, uint32_t page)
+TEST_F(life, child_has_a_hole_and_the_parent_keeps_its_mapping)
 {
-	const uint64_t args[] = {
-		(uintptr_t)state->buf + page * PAGE_BYTES, 1UL << 50,
-	};
+	int object = create(1), status;
+	char *buf = object_map(object, BLOCK_BYTES, RW, 0);
 
-	agent_post(session_agent(&state->session), 0, AGENT_ADD, args, 2);
-	return 0;
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0, set_access(buf, BLOCK_BYTES, A, OBJECT_WRITE));
+	pages_fill(buf, BLOCK_BYTES, 1);
+	status = cpu_read_in_child(buf);
+	EXPECT_TRUE(WIFSIGNALED(status));
+	EXPECT_EQ(SIGSEGV, WTERMSIG(status));
+	ASSERT_SUM(A, buf, BLOCK_BYTES, 1);
+	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, 1));
+	close(object);
 }
 
-static uint64_t carry_out(struct partner_state *state, enum order order,
-			  uint32_t value)
+/* The child has the descriptor and maps the memory at its own address. */
+TEST_F(life, child_maps_the_memory_by_its_descriptor)
 {
-	struct session *session = &state->session;
-	struct agent *agent = session_agent(session);
+	int object = create(1), status = -1;
+	uint64_t *words = object_map(object, BLOCK_BYTES, RW, 0);
+	pid_t pid;
 
-	switch (order) {
-	case CREATE:
-		state->object = cmd_object_create(session->space, LEN,
-						  session->devices[0].id,
-						  value);
-		return state->object < 0 ? FAILED : map_object(state, RW);
-	case IMPORT:
-		return map_object(state, (int)value);
-	case ID:
-		return object_id(state->object);
-	case GRANT:
-		return (uint64_t)-cmd_set_access(session->space, state->buf,
-						 LEN, session->devices[0].id,
-						 value);
-	case DEVICE_FILL:
-		return result_of(agent_fill(agent, state->buf, LEN, PAGE_BYTES,
-					    value));
-	case DEVICE_SUM:
-		return result_of(agent_sum(agent, state->buf, LEN, PAGE_BYTES));
-	case CPU_FILL:
-		pages_fill(state->buf, LEN, value);
-		return 0;
-	case CPU_CHECK:
-		return (uint64_t)(pages_check(state->buf, LEN, value) + 1);
-	case PROTECT:
-		/* The mask clears the register's upper half: glibc does not. */
-		return mprotect(state->buf, LEN, (int)(value & RW)) ?
-			       (uint64_t)errno :
-			       0;
-	case COUNT:
-		return count_on(state, value);
-	case UNMAP:
-		close(state->object);
-		return (uint64_t)munmap(state->buf, LEN);
-	case UNBIND:
-		session_unbind(session, 0);
-		return 0;
-	case CLOSE_SPACE:
-		session_unbind(session, 0);
-		return (uint64_t)close(session->space);
-	case QUIT:
-		break;
+	ASSERT_NE(NULL, words);
+	*words = 5;
+	pid = fork();
+	if (!pid) {
+		words = object_map(object, BLOCK_BYTES, RW, 0);
+		if (!words || *words != 5)
+			_exit(1);
+		*words = 6;
+		_exit(0);
 	}
-	session_unbind(session, 0);
-	_exit(0);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	EXPECT_EQ(6, *words);
+	close(object);
 }
 
-static void partner_run(int socket)
+/*
+ * Returns 1 if the descriptor is open in a program that is executed, 0 if it is
+ * not, or -1 if the program cannot be executed.
+ */
+static int survives_exec(int object)
 {
-	struct partner_state state = { .object = -1 };
-	uint64_t message, result;
-	int fd;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (session_start(&state.session, 1, 1))
-		_exit(1);
-	while (!message_receive(socket, &fd, &message)) {
-		if (fd >= 0)
-			state.object = fd;
-		result = carry_out(&state, message >> 32, (uint32_t)message);
-		message_send(socket,
-			     message >> 32 == CREATE ? state.object : -1,
-			     result);
-	}
-	_exit(2);
-}
-
-static bool partner_start(struct partner *partner)
-{
-	int ends[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
-		return false;
-	partner->socket = ends[0];
-	partner->pid = fork();
-	if (!partner->pid) {
-		close(ends[0]);
-		partner_run(ends[1]);
-	}
-	close(ends[1]);
-	return partner->pid > 0;
-}
-
-/* Sends an order, with a descriptor unless it is -1, and waits for its result. */
-static uint64_t ask_with(const struct partner *partner, enum order order,
-			 uint32_t value, int object)
-{
-	uint64_t result = FAILED;
-	int fd;
-
-	if (message_send(partner->socket, object, (uint64_t)order << 32 | value))
-		return FAILED;
-	if (message_receive(partner->socket, &fd, &result))
-		return FAILED;
-	if (fd >= 0)
-		close(fd);
-	return result;
-}
-
-static uint64_t ask(const struct partner *partner, enum order order,
-		    uint32_t value)
-{
-	return ask_with(partner, order, value, -1);
-}
-
-/* Has the partner create an object. Returns its descriptor, or -1. */
-static int ask_for_object(const struct partner *partner, uint32_t flags)
-{
-	uint64_t result = FAILED;
-	int fd = -1;
-
-	if (message_send(partner->socket, -1, (uint64_t)CREATE << 32 | flags) ||
-	    message_receive(partner->socket, &fd, &result) || result)
-		return -1;
-	return fd;
-}
-
-static bool partner_end(struct partner *partner, bool kills)
-{
+	char text[64];
 	int status = -1;
-	pid_t pid = partner->pid;
+	pid_t pid;
 
-	if (!pid)
-		return true;
-	if (kills)
-		kill(pid, SIGKILL);
-	else
-		message_send(partner->socket, -1, (uint64_t)QUIT << 32);
-	partner->pid = 0;
-	close(partner->socket);
-	if (!process_wait_end(pid, LIMIT_S, &status)) {
-		kill(pid, SIGKILL);
-		return false;
+	snprintf(text, sizeof(text), "test -e /proc/self/fd/%d", object);
+	pid = fork();
+	if (!pid) {
+		execl("/bin/sh", "sh", "-c", text, NULL);
+		_exit(2);
 	}
-	return kills ? WIFSIGNALED(status) : !status;
+	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status) ||
+	    WEXITSTATUS(status) > 1)
+		return -1;
+	return !WEXITSTATUS(status);
+}
+
+TEST_F(life, descriptor_survives_exec_only_if_asked)
+{
+	int object = create(1);
+
+	ASSERT_LE(0, object);
+	EXPECT_EQ(0, survives_exec(object));
+	ASSERT_EQ(0, fcntl(object, F_SETFD, 0));
+	EXPECT_EQ(1, survives_exec(object));
+	close(object);
+}
+
+/* A program that was executed with the descriptor keeps the memory. */
+TEST_F(life, memory_lives_while_another_program_has_the_descriptor)
+{
+	int object = create(1), status;
+	pid_t pid;
+
+	ASSERT_LE(0, object);
+	pid = fork();
+	if (!pid) {
+		fcntl(object, F_SETFD, 0);
+		execl("/bin/sleep", "sleep", "1000", NULL);
+		_exit(2);
+	}
+	ASSERT_TRUE(process_wait_program(pid, LIMIT_S, "sleep"));
+	close(object);
+	EXPECT_EQ((int64_t)BLOCK_BYTES, taken(A));
+	ASSERT_EQ(0, kill(pid, SIGKILL));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(memory_is_freed(A));
+}
+
+/* exec() unmaps the memory, and closes the descriptor. */
+TEST_F(life, exec_of_the_creator_frees_the_memory)
+{
+	int status = -1, ends[2];
+	pid_t pid;
+	char c;
+
+	ASSERT_EQ(0, pipe2(ends, O_CLOEXEC));
+	pid = fork();
+	if (!pid) {
+		int manager = open_manager();
+		int object = -1;
+		uint64_t *words = NULL;
+
+		if (!cmd_space_create(manager))
+			object = cmd_object_create(manager, BLOCK_BYTES,
+						   id_of(A), 0);
+		if (object >= 0)
+			words = object_map(object, BLOCK_BYTES, RW, 0);
+		if (words)
+			*words = 1;
+		c = words && device_used_bytes(manager, id_of(A)) ==
+				     session.devices[A].used_before +
+					     (int64_t)BLOCK_BYTES;
+		if (write(ends[1], &c, 1) == 1)
+			execl("/bin/sleep", "sleep", "1000", NULL);
+		_exit(2);
+	}
+	ASSERT_EQ(1, read(ends[0], &c, 1));
+	EXPECT_EQ(1, c);
+	EXPECT_TRUE(process_wait_program(pid, LIMIT_S, "sleep"));
+	EXPECT_TRUE(memory_is_freed(A));
+	ASSERT_EQ(0, kill(pid, SIGKILL));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	close(ends[0]);
+	close(ends[1]);
 }
 
 /* --- two processes -------------------------------------------------------- */
 
-FIXTURE(shared) {
-	struct partner exporter;
-	struct partner importer;
-	int manager;
-	int64_t used;		/* of device 0 before the test */
-	int object;		/* the test's own descriptor, or -1 */
-};
+static struct partner exporter, importer;
 
-static bool shared_start(FIXTURE_DATA(shared) *self)
+/* The test itself has no session, and sees how much of device 0 is in use. */
+static bool shared_start(void)
 {
-	self->object = -1;
-	self->manager = open_manager();
-	self->used = device_used_bytes(self->manager, 0);
-	return partner_start(&self->exporter) && partner_start(&self->importer);
+	space = open_manager();
+	session.devices[A].used_before = used(A);
+	return partner_start(&exporter) && partner_start(&importer);
 }
 
-static bool shared_end(FIXTURE_DATA(shared) *self)
+static bool shared_end(void)
 {
 	bool ended;
 
-	if (self->object >= 0)
-		close(self->object);
+	if (object >= 0)
+		close(object);
 	object_unmap_all();
-	ended = partner_end(&self->exporter, false);
-	ended &= partner_end(&self->importer, false);
-	ended &= device_wait_used(self->manager, 0, self->used);
-	close(self->manager);
+	ended = partner_end(&exporter, false);
+	ended &= partner_end(&importer, false);
+	ended &= memory_is_freed(A);
+	close(space);
 	return ended;
 }
 
+FIXTURE(shared) {
+};
+
 FIXTURE_SETUP(shared)
 {
-	ASSERT_TRUE(shared_start(self));
+	ASSERT_TRUE(shared_start());
 }
 
 FIXTURE_TEARDOWN(shared)
 {
-	EXPECT_TRUE(shared_end(self));
+	EXPECT_TRUE(shared_end());
 }
 
 /* The exporter's object is mapped by both, and the test has a descriptor. */
-static bool share(FIXTURE_DATA(shared) *self, uint32_t flags)
+static bool share(uint32_t flags)
 {
-	self->object = ask_for_object(&self->exporter, flags);
-	return self->object >= 0 &&
-	       !ask_with(&self->importer, IMPORT, RW, self->object);
+	object = ask_for_object(&exporter, flags);
+	return object >= 0 && !ask_with(&importer, IMPORT, RW, object);
 }
 
-static bool grant_to_both(const FIXTURE_DATA(shared) *self)
+static bool grant_to_both(void)
 {
-	return !ask(&self->exporter, GRANT, OBJECT_WRITE) &&
-	       !ask(&self->importer, GRANT, OBJECT_WRITE);
+	return !ask(&exporter, GRANT, OBJECT_WRITE) &&
+	       !ask(&importer, GRANT, OBJECT_WRITE);
 }
 
 TEST_F(shared, imported_descriptor_is_exactly_that_memory)
@@ -284,22 +247,22 @@ TEST_F(shared, imported_descriptor_is_exactly_that_memory)
 	struct hmmrt_object_info info;
 	int others[2];
 
-	others[0] = ask_for_object(&self->exporter, 0);
+	others[0] = ask_for_object(&exporter, 0);
 	ASSERT_LE(0, others[0]);
-	ASSERT_EQ(0, ask(&self->exporter, CPU_FILL, 1000));
-	ASSERT_TRUE(share(self, 0));
-	ASSERT_EQ(0, ask(&self->exporter, CPU_FILL, 2000));
-	ASSERT_EQ(0, cmd_object_info(self->object, &info));
-	EXPECT_EQ(LEN, info.out_bytes);
+	ASSERT_EQ(0, ask(&exporter, CPU_FILL, 1000));
+	ASSERT_TRUE(share(0));
+	ASSERT_EQ(0, ask(&exporter, CPU_FILL, 2000));
+	ASSERT_EQ(0, cmd_object_info(object, &info));
+	EXPECT_EQ(OBJECT_BYTES, info.out_bytes);
 	EXPECT_EQ(0, info.out_location);
-	EXPECT_EQ(info.out_id, ask(&self->exporter, ID, 0));
-	EXPECT_EQ(info.out_id, ask(&self->importer, ID, 0));
-	others[1] = ask_for_object(&self->exporter, 0);
+	EXPECT_EQ(info.out_id, ask(&exporter, ID, 0));
+	EXPECT_EQ(info.out_id, ask(&importer, ID, 0));
+	others[1] = ask_for_object(&exporter, 0);
 	ASSERT_LE(0, others[1]);
-	ASSERT_EQ(0, ask(&self->exporter, CPU_FILL, 3000));
+	ASSERT_EQ(0, ask(&exporter, CPU_FILL, 3000));
 	EXPECT_NE(info.out_id, object_id(others[0]));
 	EXPECT_NE(info.out_id, object_id(others[1]));
-	EXPECT_EQ(0, ask(&self->importer, CPU_CHECK, 2000));
+	EXPECT_EQ(0, ask(&importer, CPU_CHECK, 2000));
 	close(others[0]);
 	close(others[1]);
 }
@@ -319,109 +282,110 @@ static int open_rc(int fd, int flags)
 /* A file for reading gives no write access to anything, on no way. */
 TEST_F(shared, reader_of_an_object_cannot_write)
 {
-	const uint32_t flags[] = { 0, HMMRT_OBJECT_MIGRATABLE };
+	const uint32_t flags[] = { 0, MIGRATABLE };
 	unsigned int i;
 	int reader;
 
 	for (i = 0; i < ARRAY_SIZE(flags); i++) {
-		self->object = ask_for_object(&self->exporter, flags[i]);
-		reader = cmd_object_reopen(self->object, OBJECT_READ);
+		object = ask_for_object(&exporter, flags[i]);
+		reader = cmd_object_reopen(object, OBJECT_READ);
 		ASSERT_LE(0, reader);
-		EXPECT_EQ(object_id(self->object), object_id(reader));
+		EXPECT_EQ(object_id(object), object_id(reader));
 		EXPECT_EQ(O_RDONLY, fcntl(reader, F_GETFL) & O_ACCMODE);
 		EXPECT_EQ(-EACCES, cmd_object_reopen(reader, OBJECT_WRITE));
 		EXPECT_GT(0, open_rc(reader, O_RDWR));
-		EXPECT_EQ(NULL, object_map(reader, LEN, RW, 0));
-		ASSERT_EQ(0, ask_with(&self->importer, IMPORT, PROT_READ,
-				      reader));
-		EXPECT_EQ(EACCES, ask(&self->importer, GRANT, OBJECT_WRITE));
-		ASSERT_EQ(0, ask(&self->importer, GRANT, OBJECT_READ));
-		ASSERT_EQ(0, ask(&self->exporter, GRANT, OBJECT_WRITE));
-		ASSERT_EQ(0, ask(&self->exporter, DEVICE_FILL, 100));
-		EXPECT_EQ(pages_sum(LEN, 100),
-			  ask(&self->importer, DEVICE_SUM, 0));
-		EXPECT_EQ(0, ask(&self->importer, CPU_CHECK, 100));
-		EXPECT_EQ(EACCES, ask(&self->importer, DEVICE_FILL, 1));
-		ASSERT_EQ(0, ask(&self->exporter, CPU_FILL, 200));
-		EXPECT_EQ(0, ask(&self->importer, CPU_CHECK, 200));
-		EXPECT_EQ(EACCES, ask(&self->importer, PROTECT, RW));
+		EXPECT_EQ(NULL, object_map(reader, OBJECT_BYTES, RW, 0));
+		ASSERT_EQ(0, ask_with(&importer, IMPORT, PROT_READ, reader));
+		EXPECT_EQ(EACCES, ask(&importer, GRANT, OBJECT_WRITE));
+		ASSERT_EQ(0, ask(&importer, GRANT, OBJECT_READ));
+		ASSERT_EQ(0, ask(&exporter, GRANT, OBJECT_WRITE));
+		ASSERT_EQ(0, ask(&exporter, DEVICE_FILL, 100));
+		EXPECT_EQ(pages_sum(OBJECT_BYTES, 100),
+			  ask(&importer, DEVICE_SUM, 0));
+		EXPECT_EQ(0, ask(&importer, CPU_CHECK, 100));
+		EXPECT_EQ(EACCES, ask(&importer, DEVICE_FILL, 1));
+		ASSERT_EQ(0, ask(&exporter, CPU_FILL, 200));
+		EXPECT_EQ(0, ask(&importer, CPU_CHECK, 200));
+		EXPECT_EQ(EACCES, ask(&importer, PROTECT, RW));
 		/* The file of a writer changes nothing for the reader. */
-		ASSERT_EQ(0, ask(&self->exporter, UNMAP, 0));
-		close(self->object);
-		EXPECT_EQ(0, ask(&self->importer, CPU_CHECK, 200));
-		ASSERT_EQ(0, ask(&self->importer, UNMAP, 0));
+		ASSERT_EQ(0, ask(&exporter, UNMAP, 0));
+		close(object);
+		EXPECT_EQ(0, ask(&importer, CPU_CHECK, 200));
+		ASSERT_EQ(0, ask(&importer, UNMAP, 0));
 		close(reader);
 	}
-	self->object = -1;
-	EXPECT_TRUE(device_wait_used(self->manager, 0, self->used));
+	object = -1;
+	EXPECT_TRUE(memory_is_freed(A));
 }
 
 TEST_F(shared, object_is_opened_again_for_reading_or_writing)
 {
 	const uint32_t bad[] = {
-		0, HMMRT_ACCESS_WRITE, HMMRT_ACCESS_EXEC,
-		OBJECT_WRITE | HMMRT_ACCESS_EXEC, UINT32_MAX,
+		0,
+		HMMRT_ACCESS_WRITE,
+		HMMRT_ACCESS_EXEC,
+		OBJECT_WRITE | HMMRT_ACCESS_EXEC,
+		UINT32_MAX,
 	};
 	unsigned int i;
 	int other;
 
-	ASSERT_TRUE(share(self, 0));
+	ASSERT_TRUE(share(0));
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
-		EXPECT_EQ(-EINVAL, cmd_object_reopen(self->object, bad[i]));
-	other = cmd_object_reopen(self->object, OBJECT_WRITE);
+		EXPECT_EQ(-EINVAL, cmd_object_reopen(object, bad[i]));
+	other = cmd_object_reopen(object, OBJECT_WRITE);
 	ASSERT_LE(0, other);
-	close(self->object);
-	self->object = other;
-	ASSERT_EQ(0, ask(&self->importer, UNMAP, 0));
-	ASSERT_EQ(0, ask_with(&self->importer, IMPORT, RW, other));
-	ASSERT_EQ(0, ask(&self->importer, CPU_FILL, 5));
-	EXPECT_EQ(0, ask(&self->exporter, CPU_CHECK, 5));
+	close(object);
+	object = other;
+	ASSERT_EQ(0, ask(&importer, UNMAP, 0));
+	ASSERT_EQ(0, ask_with(&importer, IMPORT, RW, other));
+	ASSERT_EQ(0, ask(&importer, CPU_FILL, 5));
+	EXPECT_EQ(0, ask(&exporter, CPU_CHECK, 5));
 }
 
 TEST_F(shared, devices_and_cpus_of_both_see_the_same_bytes)
 {
-	const uint32_t flags[] = { 0, HMMRT_OBJECT_MIGRATABLE };
+	const uint32_t flags[] = { 0, MIGRATABLE };
 	unsigned int i, round;
 
 	for (i = 0; i < ARRAY_SIZE(flags); i++) {
-		ASSERT_TRUE(share(self, flags[i]));
-		ASSERT_TRUE(grant_to_both(self));
+		ASSERT_TRUE(share(flags[i]));
+		ASSERT_TRUE(grant_to_both());
 		for (round = 1; round < 4; round++) {
 			uint32_t first = 100 * round;
 
-			ASSERT_EQ(0, ask(&self->exporter, DEVICE_FILL, first));
-			ASSERT_EQ(pages_sum(LEN, first),
-				  ask(&self->importer, DEVICE_SUM, 0));
-			ASSERT_EQ(0, ask(&self->importer, CPU_CHECK, first));
-			ASSERT_EQ(0, ask(&self->importer, CPU_FILL, first + 7));
-			ASSERT_EQ(0, ask(&self->exporter, CPU_CHECK, first + 7));
-			ASSERT_EQ(pages_sum(LEN, first + 7),
-				  ask(&self->exporter, DEVICE_SUM, 0));
-			ASSERT_EQ(0, ask(&self->importer, DEVICE_FILL,
-					 first + 9));
-			ASSERT_EQ(0, ask(&self->exporter, CPU_CHECK, first + 9));
+			ASSERT_EQ(0, ask(&exporter, DEVICE_FILL, first));
+			ASSERT_EQ(pages_sum(OBJECT_BYTES, first),
+				  ask(&importer, DEVICE_SUM, 0));
+			ASSERT_EQ(0, ask(&importer, CPU_CHECK, first));
+			ASSERT_EQ(0, ask(&importer, CPU_FILL, first + 7));
+			ASSERT_EQ(0, ask(&exporter, CPU_CHECK, first + 7));
+			ASSERT_EQ(pages_sum(OBJECT_BYTES, first + 7),
+				  ask(&exporter, DEVICE_SUM, 0));
+			ASSERT_EQ(0, ask(&importer, DEVICE_FILL, first + 9));
+			ASSERT_EQ(0, ask(&exporter, CPU_CHECK, first + 9));
 		}
-		close(self->object);
-		ASSERT_EQ(0, ask(&self->exporter, UNMAP, 0));
-		ASSERT_EQ(0, ask(&self->importer, UNMAP, 0));
+		close(object);
+		ASSERT_EQ(0, ask(&exporter, UNMAP, 0));
+		ASSERT_EQ(0, ask(&importer, UNMAP, 0));
 	}
-	self->object = -1;
-	EXPECT_EQ(self->used, device_used_bytes(self->manager, 0));
+	object = -1;
+	EXPECT_EQ(0, taken(A));
 }
 
 TEST_F(shared, rights_of_a_device_are_those_of_one_process)
 {
-	ASSERT_TRUE(share(self, 0));
-	EXPECT_EQ(EACCES, ask(&self->exporter, DEVICE_SUM, 0));
-	ASSERT_EQ(0, ask(&self->exporter, GRANT, OBJECT_WRITE));
-	ASSERT_EQ(0, ask(&self->exporter, DEVICE_FILL, 5));
-	EXPECT_EQ(EACCES, ask(&self->importer, DEVICE_SUM, 0));
-	ASSERT_EQ(0, ask(&self->importer, GRANT, OBJECT_READ));
-	EXPECT_EQ(pages_sum(LEN, 5), ask(&self->importer, DEVICE_SUM, 0));
-	EXPECT_EQ(EACCES, ask(&self->importer, DEVICE_FILL, 6));
-	ASSERT_EQ(0, ask(&self->exporter, GRANT, 0));
-	EXPECT_EQ(pages_sum(LEN, 5), ask(&self->importer, DEVICE_SUM, 0));
-	EXPECT_EQ(EACCES, ask(&self->exporter, DEVICE_SUM, 0));
+	ASSERT_TRUE(share(0));
+	EXPECT_EQ(EACCES, ask(&exporter, DEVICE_SUM, 0));
+	ASSERT_EQ(0, ask(&exporter, GRANT, OBJECT_WRITE));
+	ASSERT_EQ(0, ask(&exporter, DEVICE_FILL, 5));
+	EXPECT_EQ(EACCES, ask(&importer, DEVICE_SUM, 0));
+	ASSERT_EQ(0, ask(&importer, GRANT, OBJECT_READ));
+	EXPECT_EQ(pages_sum(OBJECT_BYTES, 5), ask(&importer, DEVICE_SUM, 0));
+	EXPECT_EQ(EACCES, ask(&importer, DEVICE_FILL, 6));
+	ASSERT_EQ(0, ask(&exporter, GRANT, 0));
+	EXPECT_EQ(pages_sum(OBJECT_BYTES, 5), ask(&importer, DEVICE_SUM, 0));
+	EXPECT_EQ(EACCES, ask(&exporter, DEVICE_SUM, 0));
 }
 
 /* The charge is that of the process that created the object. */
@@ -429,42 +393,41 @@ TEST_F(shared, process_without_a_space_uses_the_memory_by_its_cpu)
 {
 	char *buf;
 
-	ASSERT_TRUE(share(self, 0));
-	buf = object_map(self->object, LEN, RW, 0);
+	ASSERT_TRUE(share(0));
+	buf = object_map(object, OBJECT_BYTES, RW, 0);
 	ASSERT_NE(NULL, buf);
-	pages_fill(buf, LEN, 11);
-	EXPECT_EQ(0, ask(&self->importer, CPU_CHECK, 11));
-	ASSERT_EQ(0, ask(&self->exporter, CPU_FILL, 12));
-	EXPECT_EQ(-1, pages_check(buf, LEN, 12));
+	pages_fill(buf, OBJECT_BYTES, 11);
+	EXPECT_EQ(0, ask(&importer, CPU_CHECK, 11));
+	ASSERT_EQ(0, ask(&exporter, CPU_FILL, 12));
+	EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, 12));
 }
 
 TEST_F(shared, memory_lives_while_its_descriptor_is_in_flight)
 {
-	const int64_t used = self->used + (int64_t)LEN;
 	uint64_t number = 0;
 	int ends[2], fd = -1;
 
-	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
-				ends));
-	self->object = ask_for_object(&self->exporter, 0);
-	ASSERT_LE(0, self->object);
-	ASSERT_EQ(0, ask(&self->exporter, CPU_FILL, 40));
-	ASSERT_EQ(0, message_send(ends[0], self->object, 1));
-	ASSERT_EQ(0, message_send(ends[0], self->object, 2));
-	close(self->object);
-	self->object = -1;
-	ASSERT_TRUE(partner_end(&self->exporter, true));
+	ASSERT_EQ(0,
+		  socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends));
+	object = ask_for_object(&exporter, 0);
+	ASSERT_LE(0, object);
+	ASSERT_EQ(0, ask(&exporter, CPU_FILL, 40));
+	ASSERT_EQ(0, message_send(ends[0], object, 1));
+	ASSERT_EQ(0, message_send(ends[0], object, 2));
+	close(object);
+	object = -1;
+	ASSERT_TRUE(partner_end(&exporter, true));
 	ASSERT_EQ(0, message_receive(ends[1], &fd, &number));
 	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, ask_with(&self->importer, IMPORT, RW, fd));
+	ASSERT_EQ(0, ask_with(&importer, IMPORT, RW, fd));
 	close(fd);
-	EXPECT_EQ(0, ask(&self->importer, CPU_CHECK, 40));
-	ASSERT_EQ(0, ask(&self->importer, UNMAP, 0));
+	EXPECT_EQ(0, ask(&importer, CPU_CHECK, 40));
+	ASSERT_EQ(0, ask(&importer, UNMAP, 0));
 	/* The second message still has it. */
-	EXPECT_EQ(used, device_used_bytes(self->manager, 0));
+	EXPECT_EQ((int64_t)OBJECT_BYTES, taken(A));
 	close(ends[0]);
 	close(ends[1]);
-	EXPECT_TRUE(device_wait_used(self->manager, 0, self->used));
+	EXPECT_TRUE(memory_is_freed(A));
 }
 
 /* --- one of them ends ----------------------------------------------------- */
@@ -472,7 +435,6 @@ TEST_F(shared, memory_lives_while_its_descriptor_is_in_flight)
 enum ending { EXITS, IS_KILLED, IS_KILLED_AT_WORK, UNBINDS, CLOSES, UNMAPS };
 
 FIXTURE(end) {
-	FIXTURE_DATA(shared) shared;
 };
 
 FIXTURE_VARIANT(end) {
@@ -493,21 +455,19 @@ BOTH_END(is_killed_at_work, .ending = IS_KILLED_AT_WORK);
 BOTH_END(unbinds, .ending = UNBINDS);
 BOTH_END(closes_the_space, .ending = CLOSES);
 BOTH_END(unmaps, .ending = UNMAPS);
-BOTH_END(of_migratable_exits, .ending = EXITS,
-	 .flags = HMMRT_OBJECT_MIGRATABLE);
+BOTH_END(of_migratable_exits, .ending = EXITS, .flags = MIGRATABLE);
 BOTH_END(is_killed_while_it_faults, .ending = IS_KILLED_AT_WORK,
-	 .flags = HMMRT_OBJECT_MIGRATABLE);
-BOTH_END(of_migratable_unbinds, .ending = UNBINDS,
-	 .flags = HMMRT_OBJECT_MIGRATABLE);
+	 .flags = MIGRATABLE);
+BOTH_END(of_migratable_unbinds, .ending = UNBINDS, .flags = MIGRATABLE);
 
 FIXTURE_SETUP(end)
 {
-	ASSERT_TRUE(shared_start(&self->shared));
+	ASSERT_TRUE(shared_start());
 }
 
 FIXTURE_TEARDOWN(end)
 {
-	EXPECT_TRUE(shared_end(&self->shared));
+	EXPECT_TRUE(shared_end());
 }
 
 /*
@@ -552,24 +512,23 @@ static bool make_end(struct partner *partner, enum ending ending,
 
 TEST_F(end, leaves_the_memory_to_the_other)
 {
-	FIXTURE_DATA(shared) *shared = &self->shared;
-	struct partner *first = &shared->exporter, *second = &shared->importer;
+	struct partner *first = &exporter, *second = &importer;
 	unsigned int round;
 	uint64_t *words;
 	char *buf;
 
 	if (variant->of_the_importer) {
-		first = &shared->importer;
-		second = &shared->exporter;
+		first = &importer;
+		second = &exporter;
 	}
-	ASSERT_TRUE(share(shared, variant->flags));
-	ASSERT_TRUE(grant_to_both(shared));
-	buf = object_map(shared->object, LEN, RW, 0);
+	ASSERT_TRUE(share(variant->flags));
+	ASSERT_TRUE(grant_to_both());
+	buf = object_map(object, OBJECT_BYTES, RW, 0);
 	ASSERT_NE(NULL, buf);
-	close(shared->object);
-	shared->object = -1;
+	close(object);
+	object = -1;
 	ASSERT_EQ(0, ask(first, DEVICE_FILL, 1));
-	ASSERT_EQ(pages_sum(LEN, 1), ask(second, DEVICE_SUM, 0));
+	ASSERT_EQ(pages_sum(OBJECT_BYTES, 1), ask(second, DEVICE_SUM, 0));
 	ASSERT_TRUE(make_end(first, variant->ending, buf));
 	words = (uint64_t *)buf;
 	if (variant->ending == IS_KILLED_AT_WORK) {
@@ -580,16 +539,15 @@ TEST_F(end, leaves_the_memory_to_the_other)
 		EXPECT_EQ(last, *words);
 		*words = 1;
 	}
-	ASSERT_EQ(0, munmap(buf, LEN));
+	ASSERT_EQ(0, munmap(buf, OBJECT_BYTES));
 	EXPECT_EQ(0, ask(second, CPU_CHECK, 1));
-	EXPECT_EQ(pages_sum(LEN, 1), ask(second, DEVICE_SUM, 0));
+	EXPECT_EQ(pages_sum(OBJECT_BYTES, 1), ask(second, DEVICE_SUM, 0));
 	for (round = 2; round < 4; round++) {
 		EXPECT_EQ(0, ask(second, DEVICE_FILL, round));
 		EXPECT_EQ(0, ask(second, CPU_CHECK, round));
 	}
 	if (!variant->flags)
-		EXPECT_EQ(shared->used + (int64_t)LEN,
-			  device_used_bytes(shared->manager, 0));
+		EXPECT_EQ((int64_t)OBJECT_BYTES, taken(A));
 }
 
 /* --- memory that was freed ------------------------------------------------ */
@@ -619,33 +577,30 @@ FIXTURE_TEARDOWN(freed)
 
 enum kind { OBJECT, HALF_OBJECT, PAGES_OF_DEVICE };
 
+static bool fill(char *at, size_t len)
+{
+	struct outcome outcome =
+		agent_fill(agent_of(A), at, len, 8, 0xdeadbeef);
+
+	return !outcome.error && !outcome.signal;
+}
+
 /* Fills the device with other than zeroes, and is killed. */
 static void leave_contents(enum kind kind, uint32_t flags, int to_test)
 {
 	size_t len = kind == HALF_OBJECT ? SMALL_BYTES / 2 : SMALL_BYTES;
-	struct session session;
-	char *buf, *rest = NULL;
-	int object, rc = session_start(&session, 1, 1);
+	bool ready = !session_start(&session, 1, 1);
 
-	if (kind == PAGES_OF_DEVICE) {
+	space = session.space;
+	if (kind == PAGES_OF_DEVICE)
 		buf = arena_anon(len);
-	} else {
-		object = cmd_object_create(session.space, len, 0, flags);
-		buf = object_map(object, len, RW, 0);
-		if (!rc)
-			rc = cmd_set_access(session.space, buf, len, 0,
-					    OBJECT_WRITE);
-	}
+	else
+		ready = ready && !object_start(A, len, flags);
+	ready = ready && fill(buf, len);
 	if (kind == HALF_OBJECT)
-		rest = arena_anon(SMALL_BYTES - len);
-	if (!rc)
-		rc = (int)result_of(agent_fill(session_agent(&session), buf,
-					       len, 8, 0xdeadbeef));
-	if (!rc && rest)
-		rc = (int)result_of(agent_fill(session_agent(&session), rest,
-					       SMALL_BYTES - len, 8,
-					       0xdeadbeef));
-	if (rc || write(to_test, "", 1) != 1)
+		ready = ready &&
+			fill(arena_anon(SMALL_BYTES - len), SMALL_BYTES - len);
+	if (!ready || write(to_test, "", 1) != 1)
 		_exit(1);
 	for (;;)
 		pause();
@@ -686,12 +641,12 @@ static size_t first_not_zero(const uint64_t *words, size_t count)
 	return i;
 }
 
-static bool new_object_is_zero(int space, uint32_t flags)
+static bool new_object_is_zero(void)
 {
-	int object = cmd_object_create(space, SMALL_BYTES, 0, flags);
+	int object = create_at(A, SMALL_BYTES, 0);
 	uint64_t *words = object_map(object, SMALL_BYTES, RW, 0);
-	bool zero = words && first_not_zero(words, SMALL_BYTES / 8) ==
-				     SMALL_BYTES / 8;
+	bool zero = words &&
+		    first_not_zero(words, SMALL_BYTES / 8) == SMALL_BYTES / 8;
 
 	if (words)
 		munmap(words, SMALL_BYTES);
@@ -699,14 +654,13 @@ static bool new_object_is_zero(int space, uint32_t flags)
 	return zero;
 }
 
-static bool new_pages_are_zero(struct session *session)
+static bool new_pages_are_zero(void)
 {
-	char *buf = arena_anon(SMALL_BYTES);
-	struct outcome outcome = agent_sum(session_agent(session), buf,
-					   SMALL_BYTES, 64);
+	char *pages = arena_anon(SMALL_BYTES);
+	struct outcome outcome = agent_sum(agent_of(A), pages, SMALL_BYTES, 64);
 	bool zero = !outcome.error && !outcome.signal && !outcome.value;
 
-	munmap(buf, SMALL_BYTES);
+	munmap(pages, SMALL_BYTES);
 	return zero;
 }
 
@@ -717,21 +671,21 @@ TEST_F(freed, memory_is_not_visible_to_another_process)
 		uint32_t flags;
 	} cases[] = {
 		{ OBJECT, 0 },
-		{ OBJECT, HMMRT_OBJECT_MIGRATABLE },
+		{ OBJECT, MIGRATABLE },
 		{ HALF_OBJECT, 0 },
 		{ PAGES_OF_DEVICE, 0 },
 	};
-	struct session session;
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		ASSERT_TRUE(run_and_kill(self, cases[i].kind, cases[i].flags));
 		ASSERT_EQ(0, session_start(&session, 1, 1));
-		EXPECT_TRUE(new_object_is_zero(session.space, 0));
+		space = session.space;
+		EXPECT_TRUE(new_object_is_zero());
 		EXPECT_EQ(0, session_end(&session));
 		ASSERT_TRUE(run_and_kill(self, cases[i].kind, cases[i].flags));
 		ASSERT_EQ(0, session_start(&session, 1, 1));
-		EXPECT_TRUE(new_pages_are_zero(&session));
+		EXPECT_TRUE(new_pages_are_zero());
 		EXPECT_EQ(0, session_end(&session));
 	}
 }
