@@ -1,113 +1,628 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory objects and the end of memory: quotas of processes and cgroups, a full
- * device, and what gives way to what. Loads hmmrt_simgpu with two small
- * devices, and restores the module and its parameters afterwards.
+ * Memory objects and the end of memory: what they are charged to, quotas of
+ * processes and cgroups, a full device, and what gives way to what.
+ *
+ * The system memory behind objects and rings of events is charged to the memory
+ * cgroup of the creator, on cgroup v2 and v1, wherever the memory is, and to
+ * the locked memory of the user. Others must not suffer when the creator is at
+ * its limit. Loads hmmrt_simgpu with small devices, and restores the module and
+ * its parameters afterwards.
  */
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "lib/amount.h"
-#include "lib/harness.h"
-#include "lib/modules.h"
-#include "lib/object.h"
-#include "lib/session.h"
-#include "lib/setting.h"
+#include "lib/events.h"
+#include "lib/object_fixture.h"
+#include "lib/process.h"
 #include "lib/storm.h"
 
-#define HOST		HMMRT_LOCATION_HOST
-#define RW		(PROT_READ | PROT_WRITE)
-#define CHUNKS		8
+#define CHUNKS		8	/* of a device */
 #define DEVICE_BYTES	(CHUNKS * BLOCK_BYTES)
-#define MODULE		"devices=2 memory=16"
+#define ROOT		"/sys/fs/cgroup"
+#define CGROUP		ROOT "/hmmrt-object"
+#define USER_CGROUP	CGROUP "-user"
+#define AGENT_CGROUP	CGROUP "-agent"
+#define CONTROLLERS	ROOT "/cgroup.subtree_control"
+#define V1		"/tmp/hmmrt-cgroup-v1"
+#define V1_CGROUP	V1 "/small"
+/* Less than an extent, more than what processes allocate otherwise. */
+#define SLACK		(1UL << 20)
+#define MEMBER		4711	/* a user without privileges */
 #define NO_LIMIT	HMMRT_QUOTA_NO_LIMIT
 #define DEFAULT		HMMRT_PRIORITY_DEFAULT
-#define CGROUP		"/sys/fs/cgroup/hmmrt-object"
+
+static int create_on_host(size_t blocks)
+{
+	return create_at(HOST, blocks * BLOCK_BYTES, 0);
+}
+
+FIXTURE(charge) {
+	int socket;		/* to the owner */
+	pid_t owner;
+};
+
+FIXTURE_SETUP(charge)
+{
+	self->socket = -1;
+	DEVICES_SETUP(.load = "devices=1 memory=16");
+}
+
+FIXTURE_TEARDOWN(charge)
+{
+	if (self->owner) {
+		kill(self->owner, SIGKILL);
+		waitpid(self->owner, NULL, 0);
+	}
+	close(self->socket);
+	OBJECT_TEARDOWN();
+	rmdir(CGROUP);
+	rmdir(AGENT_CGROUP);
+	if (!access(USER_CGROUP, F_OK)) {
+		write_text(ROOT "/cgroup.procs", "0");
+		rmdir(USER_CGROUP);
+	}
+}
+
+static uint64_t number_in(const char *path)
+{
+	char word[32] = "";
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return UINT64_MAX;
+	if (read(fd, word, sizeof(word) - 1) < 1)
+		word[0] = 0;
+	close(fd);
+	return strtoull(word, NULL, 10);
+}
+
+/* --- cgroup v1 ------------------------------------------------------------ */
+
+/*
+ * Moves the memory controller to v1. What removed cgroups left goes first. The
+ * core warns when memory is freed that was charged before the move, so only a
+ * guest that has had no memory cgroup can do this:
+ * HMMRT_CGROUP_V1=yes tools/vm run -- build/user/tests/uapi/object_limit_test
+ */
+static bool mount_v1(void)
+{
+	unsigned int try;
+
+	write_text(CONTROLLERS, "-memory");
+	mkdir(V1, 0755);
+	for (try = 0; try < 50; try++) {
+		if (!mount("cgroup", V1, "cgroup", 0, "memory"))
+			return true;
+		if (errno != EBUSY)
+			break;
+		write_text("/proc/sys/vm/drop_caches", "3");
+		usleep(100000);
+	}
+	return false;
+}
+
+/* How many cgroups the memory controller has, with those that were removed. */
+static int memory_cgroups(void)
+{
+	FILE *file = fopen("/proc/cgroups", "re");
+	char line[128];
+	int n = -1;
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "memory %*d %d", &n) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return n;
+}
+
+/*
+ * And back. A removed cgroup stays while it has pages, and the hierarchy, if it
+ * is unmounted before, with it.
+ */
+static bool unmount_v1(void)
+{
+	unsigned int try;
+
+	for (try = 0; try < 400 && memory_cgroups() > 1; try++) {
+		write_text(V1_CGROUP "/memory.force_empty", "0");
+		rmdir(V1_CGROUP);
+		write_text("/proc/sys/vm/drop_caches", "3");
+		usleep(100000);
+	}
+	umount(V1);
+	rmdir(V1);
+	for (try = 0; try < 400; try++) {
+		if (write_text(CONTROLLERS, "+memory"))
+			return true;
+		usleep(100000);
+	}
+	return false;
+}
+
+#define V1_BLOCKS	24
+
+static int live_in_v1(void)
+{
+	uint64_t before;
+	unsigned int i;
+
+	if (!write_text(V1_CGROUP "/cgroup.procs", "0") ||
+	    session_start(&session, 1, 1))
+		return 1;
+	space = session.space;
+	if (create_on_host(32) != -ENOMEM)
+		return 2;
+	if (create_on_host(4) < 0)
+		return 3;
+	if (number_in(V1_CGROUP "/memory.usage_in_bytes") < 4 * BLOCK_BYTES)
+		return 4;
+	/* What the kernel keeps for memory that a device uses. */
+	buf = arena_anon(V1_BLOCKS * BLOCK_BYTES);
+	before = number_in(V1_CGROUP "/memory.kmem.usage_in_bytes");
+	for (i = 0; i < V1_BLOCKS; i++)
+		if (dev_write(A, buf + i * BLOCK_BYTES, 1).error)
+			return 5;
+	if (number_in(V1_CGROUP "/memory.kmem.usage_in_bytes") <
+	    before + V1_BLOCKS * (8UL << 10))
+		return 6;
+	object_unmap_all();
+	return session_end(&session) ? 7 : 0;
+}
+
+/* Removed cgroups go at a time of the kernel's choice. */
+TEST_F_TIMEOUT(charge, memory_controller_of_cgroup_v1_limits_all_of_it, 100)
+{
+	int status = -1;
+	pid_t pid;
+
+	if (!getenv("HMMRT_CGROUP_V1"))
+		SKIP(return, "HMMRT_CGROUP_V1 is not set: see mount_v1()");
+	if (!mount_v1()) {
+		write_text(CONTROLLERS, "+memory");
+		SKIP(return, "the memory controller is not on cgroup v1: %s",
+			   strerror(errno));
+	}
+	EXPECT_EQ(0, mkdir(V1_CGROUP, 0755));
+	if (access(V1_CGROUP "/memory.limit_in_bytes", F_OK)) {
+		EXPECT_TRUE(unmount_v1());
+		SKIP(return, "no limits in cgroup v1: CONFIG_MEMCG_V1=n");
+	}
+	EXPECT_TRUE(write_text(V1_CGROUP "/memory.limit_in_bytes", "33554432"));
+	pid = fork();
+	if (!pid)
+		_exit(live_in_v1());
+	EXPECT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+	EXPECT_TRUE(unmount_v1());
+}
+
+/* --- the owner of an object ----------------------------------------------- */
+
+static bool make_cgroup(void)
+{
+	write_text(CONTROLLERS, "+memory");
+	return !mkdir(CGROUP, 0755) && !access(CGROUP "/memory.max", W_OK);
+}
+
+/* The cgroup cannot get another extent. */
+static bool stop_growth(void)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%lu",
+		 number_in(CGROUP "/memory.current") + SLACK);
+	return write_text(CGROUP "/memory.max", text);
+}
+
+/*
+ * Creates a migratable object in the cgroup, puts its first @used bytes on the
+ * device, sends it, and reads the word behind them when it is told to. Sends
+ * the signal of that.
+ */
+static int be_owner(int socket, size_t len, size_t used)
+{
+	int gpu = open_gpu(0), none, sig = 0;
+	struct hmmrt_prefetch result = { 0 };
+	struct hmmrt_gpu_bind bind;
+	uint64_t value;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	space = open_manager();
+	if (!write_text(CGROUP "/cgroup.procs", "0") ||
+	    cmd_space_create(space) || cmd_bind(gpu, space, &bind))
+		return 1;
+	if (object_new(HOST, len, MIGRATABLE, RW))
+		return 2;
+	pages_fill(buf, used, 1);
+	if (cmd_prefetch(space, buf, used, id_of(A), &result) ||
+	    result.out_pages_moved != used / PAGE_BYTES)
+		return 3;
+	while (!message_send(socket, object, sig) &&
+	       !message_receive(socket, &none, &value))
+		sig = cpu_read(buf + used, &value);
+	return 4;
+}
+
+/* Returns the object of a new owner, or a negative errno. */
+static int start_owner(FIXTURE_DATA(charge) *self, size_t len, size_t used)
+{
+	int sockets[2], object = -1;
+	uint64_t number;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
+		return -errno;
+	self->owner = fork();
+	if (!self->owner) {
+		close(sockets[0]);
+		_exit(be_owner(sockets[1], len, used));
+	}
+	close(sockets[1]);
+	self->socket = sockets[0];
+	return message_receive(self->socket, &object, &number) ? -EPIPE :
+								 object;
+}
+
+TEST_F(charge, owner_at_its_limit_loses_device_memory_to_others)
+{
+	const size_t len = 6 * BLOCK_BYTES, share = DEVICE_BYTES / 2;
+	char *pages = arena_anon(share), *buf;
+	int object;
+
+	if (!make_cgroup())
+		SKIP(return, "the memory controller is not available");
+	object = start_owner(self, len, len);
+	ASSERT_LE(0, object);
+	EXPECT_LE(len, number_in(CGROUP "/memory.current"));
+	ASSERT_TRUE(stop_growth());
+	pages_fill(pages, share, 7);
+	ASSERT_EQ(0, prefetch(A, pages, share));
+	EXPECT_AT(A, pages, share);
+	/* The rest moves for the CPU of a process that shares the object. */
+	buf = object_map(object, len, RW, 0);
+	ASSERT_NE(NULL, buf);
+	EXPECT_EQ(-1, pages_check(buf, len, 1));
+	EXPECT_EQ(0, waitpid(self->owner, NULL, WNOHANG));
+	EXPECT_LE(len, number_in(CGROUP "/memory.current"));
+	close(object);
+}
+
+static pid_t start_reader(int object, size_t len, size_t at)
+{
+	pid_t pid = fork();
+	uint64_t value = 1;
+	char *buf;
+
+	if (pid)
+		return pid;
+	buf = mmap(NULL, len, RW, MAP_SHARED, object, 0);
+	if (buf == MAP_FAILED || cpu_read(buf + at, &value))
+		_exit(1);
+	_exit(value ? 2 : 0);
+}
+
+/*
+ * The limit is that of the owner: it gets SIGBUS. Another process that uses the
+ * memory is charged itself.
+ */
+TEST_F(charge, memory_over_the_limit_of_the_owner_is_no_error_for_others)
+{
+	const size_t len = 2 * BLOCK_BYTES, used = BLOCK_BYTES;
+	uint64_t number;
+	int object, status = -1;
+	pid_t reader;
+
+	if (!make_cgroup())
+		SKIP(return, "the memory controller is not available");
+	object = start_owner(self, len, used);
+	ASSERT_LE(0, object);
+	ASSERT_TRUE(stop_growth());
+	/* The owner answers after a second or so, when its fault has failed. */
+	ASSERT_EQ(0, message_send(self->socket, -1, 0));
+	close(object);
+	ASSERT_EQ(0, message_receive(self->socket, &object, &number));
+	EXPECT_EQ(SIGBUS, number);
+	/* Attempts that come near the limit have others of the cgroup killed. */
+	EXPECT_GT(number_in(CGROUP "/memory.max"),
+		  number_in(CGROUP "/memory.peak"));
+	reader = start_reader(object, len, used);
+	ASSERT_LT(0, reader);
+	ASSERT_TRUE(process_wait_end(reader, 60, &status));
+	EXPECT_EQ(0, status);
+	close(object);
+}
+
+/* Also if its device uses the memory: the agent is not charged. */
+TEST_F(charge, process_of_a_device_is_charged_and_not_its_agent)
+{
+	const size_t len = 2 * BLOCK_BYTES, used = BLOCK_BYTES;
+	char pid[16], *buf;
+	int object;
+
+	if (!make_cgroup())
+		SKIP(return, "the memory controller is not available");
+	object = start_owner(self, len, used);
+	ASSERT_LE(0, object);
+	ASSERT_TRUE(stop_growth());
+	ASSERT_EQ(0, mkdir(USER_CGROUP, 0755));
+	ASSERT_EQ(0, mkdir(AGENT_CGROUP, 0755));
+	snprintf(pid, sizeof(pid), "%d", agent_of(A)->pid);
+	ASSERT_TRUE(write_text(AGENT_CGROUP "/cgroup.procs", pid));
+	ASSERT_TRUE(write_text(USER_CGROUP "/cgroup.procs", "0"));
+	buf = object_map(object, len, RW, 0);
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0, set_access(buf, len, A, OBJECT_WRITE));
+	EXPECT_GT(SLACK, number_in(USER_CGROUP "/memory.current"));
+	ASSERT_VALUE(0, dev_read(A, buf + used));
+	EXPECT_LE(BLOCK_BYTES, number_in(USER_CGROUP "/memory.current"));
+	EXPECT_GT(SLACK, number_in(AGENT_CGROUP "/memory.current"));
+	close(object);
+}
+
+static uint64_t milliseconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/*
+ * A shortage may last for a moment only, as while memory is reclaimed: the
+ * owner waits for a second. If the shortage was longer, try again.
+ */
+TEST_F(charge, shortage_of_less_than_a_second_is_no_error)
+{
+	const size_t len = 2 * BLOCK_BYTES, used = BLOCK_BYTES;
+	uint64_t sig = SIGBUS, lasted = 1000;
+	struct pollfd reply = { .events = POLLIN };
+	unsigned int try;
+	bool answered;
+	int object;
+
+	if (!make_cgroup())
+		SKIP(return, "the memory controller is not available");
+	object = start_owner(self, len, used);
+	reply.fd = self->socket;
+	for (try = 0; try < 20 && sig && lasted >= 900; try++) {
+		ASSERT_LE(0, object);
+		close(object);
+		ASSERT_TRUE(stop_growth());
+		lasted = milliseconds();
+		ASSERT_EQ(0, message_send(self->socket, -1, 0));
+		usleep(500000);
+		answered = poll(&reply, 1, 0);
+		ASSERT_TRUE(write_text(CGROUP "/memory.max", "max"));
+		lasted = milliseconds() - lasted;
+		EXPECT_FALSE(answered && lasted < 900);
+		ASSERT_EQ(0, message_receive(self->socket, &object, &sig));
+	}
+	EXPECT_EQ(0, sig);
+	close(object);
+}
+
+/* Also for memory that is on a device when the object goes. */
+TEST_F(charge, charge_ends_with_the_object)
+{
+	const size_t len = 6 * BLOCK_BYTES;
+	unsigned int try;
+	int object;
+
+	if (!make_cgroup())
+		SKIP(return, "the memory controller is not available");
+	object = start_owner(self, len, len);
+	ASSERT_LE(0, object);
+	ASSERT_EQ((int64_t)len, used(A));
+	kill(self->owner, SIGKILL);
+	ASSERT_EQ(self->owner, waitpid(self->owner, NULL, 0));
+	self->owner = 0;
+	EXPECT_LE(len, number_in(CGROUP "/memory.current"));
+	close(object);
+	for (try = 0;
+	     try < 300 && number_in(CGROUP "/memory.current") >= len / 4; try++)
+		usleep(100000);
+	EXPECT_GT(len / 4, number_in(CGROUP "/memory.current"));
+}
+
+/* --- locked memory -------------------------------------------------------- */
+
+/* Returns VmPin of a process in bytes. */
+static uint64_t pinned_bytes(pid_t pid)
+{
+	unsigned long kib = 0;
+	char path[40], line[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "VmPin: %lu kB", &kib) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return kib << 10;
+}
+
+/* Gives the calling process a user without privileges, and this limit. */
+static bool become_member(uint64_t may_lock)
+{
+	const struct rlimit limit = { may_lock, may_lock };
+
+	return !setrlimit(RLIMIT_MEMLOCK, &limit) &&
+	       !setresgid(MEMBER, MEMBER, MEMBER) &&
+	       !setresuid(MEMBER, MEMBER, MEMBER);
+}
+
+/* Exits with the number of the first step that is wrong. */
+static int lock_objects(int socket)
+{
+	int first, second;
+	uint64_t number;
+
+	if (create_on_host(4) != -EPERM)
+		return 1;
+	first = create_on_host(2);
+	if (first < 0 || pinned_bytes(getpid()) != 2 * BLOCK_BYTES)
+		return 2;
+	if (create_on_host(2) != -EPERM)
+		return 3;
+	second = create_on_host(1);
+	if (second < 0 || pinned_bytes(getpid()) != 3 * BLOCK_BYTES)
+		return 4;
+	close(second);
+	/* The creator's user pays, also while only others have the object. */
+	if (message_send(socket, first, 0))
+		return 5;
+	close(first);
+	if (create_on_host(2) != -EPERM)
+		return 6;
+	if (message_send(socket, -1, 0) ||
+	    message_receive(socket, &first, &number))
+		return 7;
+	if (pinned_bytes(getpid()))
+		return 8;
+	return create_on_host(3) < 0 ? 9 : 0;
+}
+
+static pid_t start_member(int socket, uint64_t may_lock, int (*run)(int socket))
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	space = open_manager();
+	if (cmd_space_create(space) || !become_member(may_lock))
+		_exit(100);
+	_exit(run(socket));
+}
+
+TEST_F(charge, pinned_objects_in_system_memory_are_locked_memory)
+{
+	int sockets[2], object = -1, status, round;
+	uint64_t number;
+	pid_t pid;
+
+	/* In the second round nothing of the first is left. */
+	for (round = 0; round < 2; round++) {
+		ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC,
+					0, sockets));
+		pid = start_member(sockets[1], 3 * BLOCK_BYTES, lock_objects);
+		close(sockets[1]);
+		EXPECT_EQ(0, message_receive(sockets[0], &object, &number));
+		EXPECT_LE(0, object);
+		EXPECT_EQ(0, message_receive(sockets[0], &status, &number));
+		close(object);
+		message_send(sockets[0], -1, 0);
+		ASSERT_TRUE(process_wait_end(pid, 60, &status));
+		EXPECT_EQ(0, WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+		close(sockets[0]);
+	}
+}
+
+static int lock_rings(int socket)
+{
+	struct events events;
+
+	(void)socket;
+	if (events_open(&events, space, HMMRT_EVENTS_OF_SPACE, 4096) != -EPERM)
+		return 1;
+	if (events_open(&events, space, HMMRT_EVENTS_OF_SPACE, 64))
+		return 2;
+	if (!pinned_bytes(getpid()))
+		return 3;
+	events_close(&events);
+	return pinned_bytes(getpid()) ? 4 : 0;
+}
+
+TEST_F(charge, rings_of_events_are_locked_memory)
+{
+	int status = -1;
+	pid_t pid = start_member(-1, 64UL << 10, lock_rings);
+
+	ASSERT_TRUE(process_wait_end(pid, 60, &status));
+	EXPECT_EQ(0, WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+}
+
+TEST_F(charge, limit_of_locked_memory_is_not_one_for_a_privileged_process)
+{
+	const struct rlimit none = { 0, 0 };
+	struct rlimit before;
+	int object;
+
+	ASSERT_EQ(0, getrlimit(RLIMIT_MEMLOCK, &before));
+	ASSERT_EQ(0, setrlimit(RLIMIT_MEMLOCK, &none));
+	object = create_on_host(1);
+	EXPECT_LE(0, object);
+	EXPECT_EQ(BLOCK_BYTES, pinned_bytes(getpid()));
+	close(object);
+	EXPECT_EQ(0, pinned_bytes(getpid()));
+	ASSERT_EQ(0, setrlimit(RLIMIT_MEMLOCK, &before));
+}
+
+/* --- small devices -------------------------------------------------------- */
 
 FIXTURE(limit) {
-	char parameters[SIMGPU_PARAMETERS];
-	struct session session;
-	struct agent *agent;
-	int space;
-	uint32_t id;
 };
 
 FIXTURE_SETUP(limit)
 {
-	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
-	ASSERT_EQ(0, simgpu_replace(self->parameters, MODULE));
-	ASSERT_EQ(0, session_start(&self->session, 1, 1));
-	self->agent = session_agent(&self->session);
-	self->space = self->session.space;
-	self->id = self->session.devices[0].id;
+	DEVICES_SETUP(.load = "devices=2 memory=16");
 }
 
 FIXTURE_TEARDOWN(limit)
 {
-	if (!self->parameters[0])
-		return;
-	EXPECT_TRUE(set_oversubscription(true));
 	rmdir(CGROUP);
-	object_unmap_all();
-	EXPECT_EQ(0, session_end(&self->session));
-	EXPECT_EQ(0, simgpu_restore(self->parameters));
-}
-
-static int create(const FIXTURE_DATA(limit) *self, size_t blocks)
-{
-	return cmd_object_create(self->space, blocks * BLOCK_BYTES, self->id,
-				 0);
+	OBJECT_TEARDOWN();
 }
 
 /*
  * Returns a mapping that the device may write and that keeps the object, or
  * NULL.
  */
-static char *new_memory(const FIXTURE_DATA(limit) *self, size_t blocks,
-			uint32_t flags)
+static char *new_memory(size_t blocks, uint32_t flags)
 {
 	size_t len = blocks * BLOCK_BYTES;
-	int object = cmd_object_create(self->space, len, self->id, flags);
+	int object = create_at(A, len, flags);
 	char *buf = NULL;
 
 	if (object >= 0)
 		buf = object_map(object, len, RW, 0);
 	close(object);
-	if (buf && cmd_set_access(self->space, buf, len, self->id, OBJECT_WRITE))
+	if (buf && set_access(buf, len, A, OBJECT_WRITE))
 		return NULL;
 	return buf;
 }
 
-static int64_t used(const FIXTURE_DATA(limit) *self)
-{
-	return device_used_bytes(self->space, self->id);
-}
-
-static uint64_t charged(const FIXTURE_DATA(limit) *self)
+static uint64_t charged(void)
 {
 	struct hmmrt_quota quota;
 
-	return cmd_get_quota(self->space, self->id, &quota) ?
-		       UINT64_MAX :
-		       quota.out_used_bytes;
+	return cmd_get_quota(space, id_of(A), &quota) ? UINT64_MAX :
+							quota.out_used_bytes;
 }
 
-static int limit_to(const FIXTURE_DATA(limit) *self, uint64_t bytes)
+static int limit_to(uint64_t bytes)
 {
-	return cmd_set_quota(self->space, self->id, bytes, DEFAULT, NULL);
+	return cmd_set_quota(space, id_of(A), bytes, DEFAULT, NULL);
 }
 
 /* Lets the device fill the memory, and checks it by the device and the CPU. */
 #define ASSERT_USABLE(buf, len, first)						\
 	do {									\
-		ASSERT_DONE(agent_fill(self->agent, buf, len, PAGE_BYTES,	\
-				       first));					\
-		ASSERT_VALUE(pages_sum(len, first),				\
-			     agent_sum(self->agent, buf, len, PAGE_BYTES));	\
+		ASSERT_DONE(dev_fill(A, buf, len, first));			\
+		ASSERT_SUM(A, buf, len, first);					\
 		ASSERT_EQ(-1, pages_check(buf, len, first));			\
 	} while (0)
 
@@ -115,29 +630,28 @@ static int limit_to(const FIXTURE_DATA(limit) *self, uint64_t bytes)
 
 TEST_F(limit, object_is_charged_while_it_is_there)
 {
-	int object = create(self, 3);
+	int object = create(3);
 	char *buf;
 
 	ASSERT_LE(0, object);
-	EXPECT_EQ(3 * BLOCK_BYTES, charged(self));
+	EXPECT_EQ(3 * BLOCK_BYTES, charged());
 	buf = object_map(object, PAGE_BYTES, RW, 0);
 	close(object);
-	EXPECT_EQ(3 * BLOCK_BYTES, charged(self));
+	EXPECT_EQ(3 * BLOCK_BYTES, charged());
 	ASSERT_EQ(0, munmap(buf, PAGE_BYTES));
-	EXPECT_EQ(0, charged(self));
+	EXPECT_EQ(0, charged());
 	/* A migratable one is charged for what is on the device. */
-	buf = new_memory(self, 3, HMMRT_OBJECT_MIGRATABLE);
+	buf = new_memory(3, MIGRATABLE);
 	ASSERT_NE(NULL, buf);
-	EXPECT_EQ(0, charged(self));
-	ASSERT_DONE(agent_write(self->agent, buf, 1));
-	EXPECT_EQ(BLOCK_BYTES, charged(self));
+	EXPECT_EQ(0, charged());
+	ASSERT_DONE(dev_write(A, buf, 1));
+	EXPECT_EQ(BLOCK_BYTES, charged());
 	ASSERT_USABLE(buf, 3 * BLOCK_BYTES, 5);
-	EXPECT_EQ(0, charged(self));
-	ASSERT_DONE(agent_fill(self->agent, buf, 3 * BLOCK_BYTES, PAGE_BYTES,
-			       5));
-	EXPECT_EQ(3 * BLOCK_BYTES, charged(self));
+	EXPECT_EQ(0, charged());
+	ASSERT_DONE(dev_fill(A, buf, 3 * BLOCK_BYTES, 5));
+	EXPECT_EQ(3 * BLOCK_BYTES, charged());
 	ASSERT_EQ(0, munmap(buf, 3 * BLOCK_BYTES));
-	EXPECT_EQ(0, charged(self));
+	EXPECT_EQ(0, charged());
 }
 
 TEST_F(limit, create_over_the_quota_is_enomem)
@@ -145,34 +659,34 @@ TEST_F(limit, create_over_the_quota_is_enomem)
 	struct hmmrt_quota quota;
 	int first, second;
 
-	ASSERT_EQ(0, limit_to(self, 4 * BLOCK_BYTES));
-	EXPECT_EQ(-ENOMEM, create(self, 5));
-	EXPECT_EQ(0, charged(self));
-	EXPECT_EQ(0, used(self));
-	first = create(self, 3);
+	ASSERT_EQ(0, limit_to(4 * BLOCK_BYTES));
+	EXPECT_EQ(-ENOMEM, create(5));
+	EXPECT_EQ(0, charged());
+	EXPECT_EQ(0, used(A));
+	first = create(3);
 	ASSERT_LE(0, first);
-	EXPECT_EQ(-ENOMEM, create(self, 2));
-	second = create(self, 1);
+	EXPECT_EQ(-ENOMEM, create(2));
+	second = create(1);
 	ASSERT_LE(0, second);
-	EXPECT_EQ(-ENOMEM, create(self, 1));
-	ASSERT_EQ(0, cmd_get_quota(self->space, self->id, &quota));
+	EXPECT_EQ(-ENOMEM, create(1));
+	ASSERT_EQ(0, cmd_get_quota(space, id_of(A), &quota));
 	EXPECT_EQ(4 * BLOCK_BYTES, quota.out_used_bytes);
 	EXPECT_LT(0, quota.out_refused);
 	/* What is given back can be had again. */
 	close(first);
-	EXPECT_EQ(BLOCK_BYTES, charged(self));
-	first = create(self, 3);
+	EXPECT_EQ(BLOCK_BYTES, charged());
+	first = create(3);
 	EXPECT_LE(0, first);
 	close(first);
 	close(second);
 	/* System memory is not limited by it. */
-	ASSERT_EQ(0, limit_to(self, 0));
-	EXPECT_EQ(-ENOMEM, create(self, 1));
-	first = cmd_object_create(self->space, BLOCK_BYTES, HOST, 0);
+	ASSERT_EQ(0, limit_to(0));
+	EXPECT_EQ(-ENOMEM, create(1));
+	first = create_on_host(1);
 	EXPECT_LE(0, first);
 	close(first);
-	ASSERT_EQ(0, limit_to(self, NO_LIMIT));
-	EXPECT_EQ(0, charged(self));
+	ASSERT_EQ(0, limit_to(NO_LIMIT));
+	EXPECT_EQ(0, charged());
 }
 
 /* Limits are exact to the page, and an object needs whole blocks. */
@@ -180,51 +694,49 @@ TEST_F(limit, quota_one_page_short_is_enomem)
 {
 	int object;
 
-	ASSERT_EQ(0, limit_to(self, 2 * BLOCK_BYTES - PAGE_BYTES));
-	EXPECT_EQ(-ENOMEM, create(self, 2));
-	object = create(self, 1);
+	ASSERT_EQ(0, limit_to(2 * BLOCK_BYTES - PAGE_BYTES));
+	EXPECT_EQ(-ENOMEM, create(2));
+	object = create(1);
 	EXPECT_LE(0, object);
 	close(object);
 }
 
 TEST_F(limit, lower_quota_leaves_pinned_objects)
 {
-	char *buf = new_memory(self, 4, 0);
+	char *buf = new_memory(4, 0);
 	struct hmmrt_quota quota;
 
 	ASSERT_NE(NULL, buf);
 	pages_fill(buf, 4 * BLOCK_BYTES, 1);
-	ASSERT_EQ(0, cmd_set_quota(self->space, self->id, BLOCK_BYTES, DEFAULT,
-				   &quota));
+	ASSERT_EQ(0,
+		  cmd_set_quota(space, id_of(A), BLOCK_BYTES, DEFAULT, &quota));
 	EXPECT_EQ(4 * BLOCK_BYTES, quota.out_used_bytes);
-	EXPECT_EQ(4 * (int64_t)BLOCK_BYTES, used(self));
-	EXPECT_EQ(-ENOMEM, create(self, 1));
-	ASSERT_VALUE(pages_sum(4 * BLOCK_BYTES, 1),
-		     agent_sum(self->agent, buf, 4 * BLOCK_BYTES, PAGE_BYTES));
+	EXPECT_EQ(4 * (int64_t)BLOCK_BYTES, used(A));
+	EXPECT_EQ(-ENOMEM, create(1));
+	ASSERT_SUM(A, buf, 4 * BLOCK_BYTES, 1);
 	ASSERT_EQ(0, munmap(buf, 4 * BLOCK_BYTES));
-	EXPECT_EQ(0, charged(self));
+	EXPECT_EQ(0, charged());
 }
 
 TEST_F(limit, lower_quota_evicts_migratable_objects)
 {
-	char *buf = new_memory(self, 4, HMMRT_OBJECT_MIGRATABLE);
+	char *buf = new_memory(4, MIGRATABLE);
 	struct hmmrt_quota quota;
 
 	ASSERT_NE(NULL, buf);
-	ASSERT_DONE(agent_fill(self->agent, buf, 4 * BLOCK_BYTES, PAGE_BYTES,
-			       1));
-	EXPECT_EQ(4 * BLOCK_BYTES, charged(self));
-	ASSERT_EQ(0, cmd_set_quota(self->space, self->id, BLOCK_BYTES, DEFAULT,
-				   &quota));
+	ASSERT_DONE(dev_fill(A, buf, 4 * BLOCK_BYTES, 1));
+	EXPECT_EQ(4 * BLOCK_BYTES, charged());
+	ASSERT_EQ(0,
+		  cmd_set_quota(space, id_of(A), BLOCK_BYTES, DEFAULT, &quota));
 	EXPECT_EQ(BLOCK_BYTES, quota.out_used_bytes);
 	EXPECT_EQ(3 * BLOCK_BYTES, quota.out_evicted_bytes);
 	EXPECT_EQ(-1, pages_check(buf, 4 * BLOCK_BYTES, 1));
 	/* It remains usable, and within the limit. */
 	ASSERT_USABLE(buf, 4 * BLOCK_BYTES, 50);
-	EXPECT_GE(BLOCK_BYTES, charged(self));
-	ASSERT_EQ(0, limit_to(self, 0));
+	EXPECT_GE(BLOCK_BYTES, charged());
+	ASSERT_EQ(0, limit_to(0));
 	ASSERT_USABLE(buf, 4 * BLOCK_BYTES, 60);
-	EXPECT_EQ(0, charged(self));
+	EXPECT_EQ(0, charged());
 }
 
 TEST_F(limit, process_at_its_quota_evicts_its_own_pages)
@@ -232,64 +744,60 @@ TEST_F(limit, process_at_its_quota_evicts_its_own_pages)
 	char *pages = arena_anon(4 * BLOCK_BYTES), *buf;
 
 	ASSERT_NE(NULL, pages);
-	ASSERT_EQ(0, limit_to(self, 4 * BLOCK_BYTES));
-	ASSERT_DONE(agent_fill(self->agent, pages, 4 * BLOCK_BYTES, PAGE_BYTES,
-			       1));
-	EXPECT_EQ(4 * BLOCK_BYTES, charged(self));
-	buf = new_memory(self, 3, 0);
+	ASSERT_EQ(0, limit_to(4 * BLOCK_BYTES));
+	ASSERT_DONE(dev_fill(A, pages, 4 * BLOCK_BYTES, 1));
+	EXPECT_EQ(4 * BLOCK_BYTES, charged());
+	buf = new_memory(3, 0);
 	ASSERT_NE(NULL, buf);
-	EXPECT_GE(4 * BLOCK_BYTES, charged(self));
+	EXPECT_GE(4 * BLOCK_BYTES, charged());
 	ASSERT_USABLE(buf, 3 * BLOCK_BYTES, 7);
 	EXPECT_EQ(-1, pages_check(pages, 4 * BLOCK_BYTES, 1));
 }
 
-static int limit_cgroup(const FIXTURE_DATA(limit) *self, int cgroup,
-			uint64_t bytes, struct hmmrt_quota *quota)
+static int limit_cgroup(int cgroup, uint64_t bytes, struct hmmrt_quota *quota)
 {
 	*quota = (struct hmmrt_quota){
 		.operation = HMMRT_QUOTA_SET,
 		.scope = HMMRT_QUOTA_OF_CGROUP,
-		.device_id = self->id,
+		.device_id = id_of(A),
 		.cgroup_fd = cgroup,
 		.limit_bytes = bytes,
 		.priority = HMMRT_PRIORITY_MAX,
 	};
-	return cmd_quota(self->space, quota);
+	return cmd_quota(space, quota);
 }
 
 /* Runs a process in the cgroup. Returns its exit status, or -1. */
-static int run_in_cgroup(const FIXTURE_DATA(limit) *self,
-			 int (*run)(int space, uint32_t id))
+static int run_in_cgroup(int (*run)(void))
 {
 	int status = -1;
 	pid_t pid = fork();
 
 	if (!pid) {
-		int space = open_manager();
-
+		space = open_manager();
 		if (!write_text(CGROUP "/cgroup.procs", "0") ||
 		    cmd_space_create(space))
 			_exit(100);
-		_exit(run(space, self->id));
+		_exit(run());
 	}
 	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
 		return -1;
 	return WEXITSTATUS(status);
 }
 
-static int create_in_cgroup(int space, uint32_t id)
+static int create_in_cgroup(void)
 {
 	int first, second;
 
-	if (cmd_object_create(space, 3 * BLOCK_BYTES, id, 0) != -ENOMEM)
+	if (create(3) != -ENOMEM)
 		return 1;
-	first = cmd_object_create(space, 2 * BLOCK_BYTES, id, 0);
+	first = create(2);
 	if (first < 0)
 		return 2;
-	if (cmd_object_create(space, BLOCK_BYTES, id, 0) != -ENOMEM)
+	if (create(1) != -ENOMEM)
 		return 3;
 	close(first);
-	second = cmd_object_create(space, BLOCK_BYTES, id, 0);
+	second = create(1);
 	return second < 0 ? 4 : 0;
 }
 
@@ -301,38 +809,34 @@ TEST_F(limit, create_over_the_quota_of_the_cgroup_is_enomem)
 	if (mkdir(CGROUP, 0755))
 		SKIP(return, "cgroup v2 is not available");
 	cgroup = open(CGROUP, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	ASSERT_EQ(0, limit_cgroup(self, cgroup, 2 * BLOCK_BYTES, &quota));
-	EXPECT_EQ(0, run_in_cgroup(self, create_in_cgroup));
-	EXPECT_TRUE(device_wait_used(self->space, self->id, 0));
-	ASSERT_EQ(0, limit_cgroup(self, cgroup, NO_LIMIT, &quota));
+	ASSERT_EQ(0, limit_cgroup(cgroup, 2 * BLOCK_BYTES, &quota));
+	EXPECT_EQ(0, run_in_cgroup(create_in_cgroup));
+	EXPECT_TRUE(memory_is_freed(A));
+	ASSERT_EQ(0, limit_cgroup(cgroup, NO_LIMIT, &quota));
 	EXPECT_EQ(0, quota.out_used_bytes);
 	close(cgroup);
 }
 
 /* The memory controller limits objects in system memory. */
-static int create_on_host(int space, uint32_t id)
+static int exceed_the_cgroup(void)
 {
-	int object;
-
-	(void)id;
-	if (cmd_object_create(space, 64 * BLOCK_BYTES, HOST, 0) != -ENOMEM)
+	if (create_on_host(64) != -ENOMEM)
 		return 1;
-	object = cmd_object_create(space, BLOCK_BYTES, HOST, 0);
-	return object < 0 ? 2 : 0;
+	return create_on_host(1) < 0 ? 2 : 0;
 }
 
 TEST_F(limit, system_memory_of_objects_is_charged_to_the_memory_cgroup)
 {
-	write_text("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
+	write_text(CONTROLLERS, "+memory");
 	if (mkdir(CGROUP, 0755) || !write_text(CGROUP "/memory.max", "67108864"))
 		SKIP(return, "the memory controller is not available");
-	EXPECT_EQ(0, run_in_cgroup(self, create_on_host));
+	EXPECT_EQ(0, run_in_cgroup(exceed_the_cgroup));
 }
 
 /* --- size ----------------------------------------------------------------- */
 
 /* All memory that an object could have: that of the machine and its devices. */
-static uint64_t most_bytes(int space)
+static uint64_t most_bytes(void)
 {
 	struct hmmrt_device_info info;
 	uint64_t bytes = 0;
@@ -349,7 +853,7 @@ static uint64_t most_bytes(int space)
 
 TEST_F(limit, object_larger_than_all_memory_is_enomem)
 {
-	const uint64_t most = most_bytes(self->space);
+	const uint64_t most = most_bytes();
 	const uint64_t sizes[] = {
 		most + BLOCK_BYTES, 20UL << 40, 1UL << 62, -BLOCK_BYTES,
 	};
@@ -358,17 +862,13 @@ TEST_F(limit, object_larger_than_all_memory_is_enomem)
 	int object;
 
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
-		EXPECT_EQ(-ENOMEM, cmd_object_create(self->space, sizes[i],
-						     self->id,
-						     HMMRT_OBJECT_MIGRATABLE))
+		EXPECT_EQ(-ENOMEM, create_at(A, sizes[i], MIGRATABLE))
 		{
 			TH_LOG("%#lx bytes", sizes[i]);
 		}
-		EXPECT_EQ(-ENOMEM, cmd_object_create(self->space, sizes[i],
-						     HOST, 0));
+		EXPECT_EQ(-ENOMEM, create_at(HOST, sizes[i], 0));
 	}
-	object = cmd_object_create(self->space, most, HOST,
-				   HMMRT_OBJECT_MIGRATABLE);
+	object = create_at(HOST, most, MIGRATABLE);
 	ASSERT_LE(0, object);
 	ASSERT_EQ(0, cmd_object_info(object, &info));
 	EXPECT_EQ(most, info.out_bytes);
@@ -377,24 +877,23 @@ TEST_F(limit, object_larger_than_all_memory_is_enomem)
 }
 
 /* An object costs nothing before its memory is used, however large it is. */
-static int create_unused(int space, uint32_t id)
+static int create_unused(void)
 {
-	const uint64_t most = most_bytes(space);
+	const uint64_t most = most_bytes();
 	unsigned int i;
 
 	for (i = 0; i < 400; i++)
-		if (cmd_object_create(space, most, id,
-				      HMMRT_OBJECT_MIGRATABLE) < 0)
+		if (create_at(A, most, MIGRATABLE) < 0)
 			return 1;
 	return 0;
 }
 
 TEST_F(limit, objects_without_memory_take_none)
 {
-	write_text("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
+	write_text(CONTROLLERS, "+memory");
 	if (mkdir(CGROUP, 0755) || !write_text(CGROUP "/memory.max", "16777216"))
 		SKIP(return, "the memory controller is not available");
-	EXPECT_EQ(0, run_in_cgroup(self, create_unused));
+	EXPECT_EQ(0, run_in_cgroup(create_unused));
 }
 
 /* --- a full device -------------------------------------------------------- */
@@ -406,44 +905,39 @@ TEST_F(limit, full_device_is_enomem_and_nothing_is_lost)
 	uint64_t first;
 
 	for (i = 0; i < CHUNKS; i++) {
-		bufs[i] = new_memory(self, 1, 0);
+		bufs[i] = new_memory(1, 0);
 		ASSERT_NE(NULL, bufs[i]);
 		pages_fill(bufs[i], BLOCK_BYTES, 1000 * i);
 	}
-	EXPECT_EQ((int64_t)DEVICE_BYTES, used(self));
+	EXPECT_EQ((int64_t)DEVICE_BYTES, used(A));
 	for (i = 1; i < 4; i++)
-		EXPECT_EQ(-ENOMEM, create(self, i));
-	EXPECT_EQ((int64_t)DEVICE_BYTES, used(self));
+		EXPECT_EQ(-ENOMEM, create(i));
+	EXPECT_EQ((int64_t)DEVICE_BYTES, used(A));
 	for (i = 0; i < CHUNKS; i++) {
 		first = 1000 * i;
-		ASSERT_VALUE(pages_sum(BLOCK_BYTES, first),
-			     agent_sum(self->agent, bufs[i], BLOCK_BYTES,
-				       PAGE_BYTES));
+		ASSERT_SUM(A, bufs[i], BLOCK_BYTES, first);
 		EXPECT_EQ(-1, pages_check(bufs[i], BLOCK_BYTES, first));
 	}
 	/* Two that are not neighbours make one object of two blocks. */
 	ASSERT_EQ(0, munmap(bufs[1], BLOCK_BYTES));
 	ASSERT_EQ(0, munmap(bufs[5], BLOCK_BYTES));
-	EXPECT_EQ(-ENOMEM, create(self, 3));
-	bufs[1] = new_memory(self, 2, 0);
+	EXPECT_EQ(-ENOMEM, create(3));
+	bufs[1] = new_memory(2, 0);
 	ASSERT_NE(NULL, bufs[1]);
-	ASSERT_VALUE(0, agent_sum(self->agent, bufs[1], 2 * BLOCK_BYTES,
-				  PAGE_BYTES));
+	ASSERT_VALUE(0, dev_sum(A, bufs[1], 2 * BLOCK_BYTES));
 	EXPECT_EQ(-1, pages_check(bufs[0], BLOCK_BYTES, 0));
 	EXPECT_EQ(-1, pages_check(bufs[7], BLOCK_BYTES, 7000));
 }
 
 TEST_F(limit, object_larger_than_the_device_is_enomem_and_evicts_nothing)
 {
-	char *pages = arena_anon(BLOCK_BYTES);
+	char *pages = ANON(BLOCK_BYTES);
 
-	ASSERT_NE(NULL, pages);
-	ASSERT_DONE(agent_fill(self->agent, pages, BLOCK_BYTES, PAGE_BYTES, 1));
-	EXPECT_EQ(-ENOMEM, create(self, CHUNKS + 1));
-	EXPECT_EQ(-ENOMEM, create(self, 1000));
-	EXPECT_EQ(BLOCK_PAGES, pages_at(self->space, pages, BLOCK_BYTES,
-					self->id));
-	EXPECT_EQ((int64_t)BLOCK_BYTES, used(self));
+	ASSERT_DONE(dev_fill(A, pages, BLOCK_BYTES, 1));
+	EXPECT_EQ(-ENOMEM, create(CHUNKS + 1));
+	EXPECT_EQ(-ENOMEM, create(1000));
+	EXPECT_AT(A, pages, BLOCK_BYTES);
+	EXPECT_EQ((int64_t)BLOCK_BYTES, used(A));
 }
 
 TEST_F(limit, ordinary_pages_give_way_to_an_object)
@@ -451,19 +945,18 @@ TEST_F(limit, ordinary_pages_give_way_to_an_object)
 	char *pages = arena_anon(DEVICE_BYTES), *buf;
 
 	ASSERT_NE(NULL, pages);
-	ASSERT_DONE(agent_fill(self->agent, pages, DEVICE_BYTES, PAGE_BYTES, 1));
-	EXPECT_EQ((int64_t)DEVICE_BYTES, used(self));
-	buf = new_memory(self, CHUNKS, 0);
+	ASSERT_DONE(dev_fill(A, pages, DEVICE_BYTES, 1));
+	EXPECT_EQ((int64_t)DEVICE_BYTES, used(A));
+	buf = new_memory(CHUNKS, 0);
 	ASSERT_NE(NULL, buf);
-	EXPECT_EQ(0, pages_at(self->space, pages, DEVICE_BYTES, self->id));
-	ASSERT_VALUE(0, agent_sum(self->agent, buf, DEVICE_BYTES, 512));
+	EXPECT_EQ(0, pages_at(space, pages, DEVICE_BYTES, id_of(A)));
+	ASSERT_VALUE(0, agent_sum(agent_of(A), buf, DEVICE_BYTES, 512));
 	ASSERT_USABLE(buf, DEVICE_BYTES, 70);
 	EXPECT_EQ(-1, pages_check(pages, DEVICE_BYTES, 1));
 	/* A device without free memory uses pages in place. */
 	ASSERT_USABLE(pages, DEVICE_BYTES, 80);
-	EXPECT_EQ(0, pages_at(self->space, pages, DEVICE_BYTES, self->id));
-	ASSERT_VALUE(pages_sum(DEVICE_BYTES, 70),
-		     agent_sum(self->agent, buf, DEVICE_BYTES, PAGE_BYTES));
+	EXPECT_EQ(0, pages_at(space, pages, DEVICE_BYTES, id_of(A)));
+	ASSERT_SUM(A, buf, DEVICE_BYTES, 70);
 }
 
 TEST_F(limit, scattered_pages_give_way_to_an_object)
@@ -475,9 +968,8 @@ TEST_F(limit, scattered_pages_give_way_to_an_object)
 	pages_fill(pages, DEVICE_BYTES, 1);
 	/* A page in each chunk, where the module divides them so. */
 	for (at = 0; at < DEVICE_BYTES; at += BLOCK_BYTES)
-		ASSERT_EQ(0, cmd_prefetch(self->space, pages + at,
-					  BLOCK_BYTES / 2, self->id, NULL));
-	buf = new_memory(self, CHUNKS, 0);
+		ASSERT_EQ(0, prefetch(A, pages + at, BLOCK_BYTES / 2));
+	buf = new_memory(CHUNKS, 0);
 	ASSERT_NE(NULL, buf);
 	ASSERT_USABLE(buf, DEVICE_BYTES, 70);
 	EXPECT_EQ(-1, pages_check(pages, DEVICE_BYTES, 1));
@@ -485,20 +977,17 @@ TEST_F(limit, scattered_pages_give_way_to_an_object)
 
 TEST_F(limit, migratable_objects_give_way_to_a_pinned_one)
 {
-	char *migratable = new_memory(self, CHUNKS, HMMRT_OBJECT_MIGRATABLE);
+	char *migratable = new_memory(CHUNKS, MIGRATABLE);
 	char *buf;
 
 	ASSERT_NE(NULL, migratable);
-	ASSERT_DONE(agent_fill(self->agent, migratable, DEVICE_BYTES,
-			       PAGE_BYTES, 1));
-	buf = new_memory(self, CHUNKS, 0);
+	ASSERT_DONE(dev_fill(A, migratable, DEVICE_BYTES, 1));
+	buf = new_memory(CHUNKS, 0);
 	ASSERT_NE(NULL, buf);
-	EXPECT_EQ(0, pages_at(self->space, migratable, DEVICE_BYTES, self->id));
+	EXPECT_EQ(0, pages_at(space, migratable, DEVICE_BYTES, id_of(A)));
 	ASSERT_USABLE(buf, DEVICE_BYTES, 70);
 	/* On the full device, it is used in place. */
-	ASSERT_VALUE(pages_sum(DEVICE_BYTES, 1),
-		     agent_sum(self->agent, migratable, DEVICE_BYTES,
-			       PAGE_BYTES));
+	ASSERT_SUM(A, migratable, DEVICE_BYTES, 1);
 	ASSERT_USABLE(migratable, DEVICE_BYTES, 90);
 	EXPECT_EQ(-1, pages_check(buf, DEVICE_BYTES, 70));
 }
@@ -509,47 +998,43 @@ TEST_F(limit, without_eviction_pages_keep_their_place)
 
 	ASSERT_NE(NULL, pages);
 	ASSERT_TRUE(set_oversubscription(false));
-	ASSERT_DONE(agent_fill(self->agent, pages, DEVICE_BYTES - BLOCK_BYTES,
-			       PAGE_BYTES, 1));
-	EXPECT_EQ(-ENOMEM, create(self, 2));
-	EXPECT_EQ((int64_t)(DEVICE_BYTES - BLOCK_BYTES), used(self));
-	buf = new_memory(self, 1, 0);
+	ASSERT_DONE(dev_fill(A, pages, DEVICE_BYTES - BLOCK_BYTES, 1));
+	EXPECT_EQ(-ENOMEM, create(2));
+	EXPECT_EQ((int64_t)(DEVICE_BYTES - BLOCK_BYTES), used(A));
+	buf = new_memory(1, 0);
 	EXPECT_NE(NULL, buf);
 	ASSERT_TRUE(set_oversubscription(true));
-	EXPECT_NE(NULL, new_memory(self, 2, 0));
+	EXPECT_NE(NULL, new_memory(2, 0));
 	EXPECT_EQ(-1, pages_check(pages, DEVICE_BYTES - BLOCK_BYTES, 1));
 }
 
 /* The other device's memory is not touched. */
 TEST_F(limit, full_device_leaves_the_other_one_alone)
 {
-	int first = create(self, CHUNKS), second;
+	int first = create(CHUNKS), second;
 
 	ASSERT_LE(0, first);
-	EXPECT_EQ(-ENOMEM, create(self, 1));
-	second = cmd_object_create(self->space, BLOCK_BYTES, 1, 0);
+	EXPECT_EQ(-ENOMEM, create(1));
+	second = cmd_object_create(space, BLOCK_BYTES, 1, 0);
 	EXPECT_LE(0, second);
 	close(first);
 	close(second);
-	EXPECT_TRUE(device_wait_used(self->space, 1, 0));
+	EXPECT_TRUE(device_wait_used(space, 1, 0));
 }
 
 /* --- interrupted and concurrent calls ------------------------------------- */
 
 TEST_F(limit, signals_leave_an_object_or_nothing)
 {
-	char *pages = arena_anon(DEVICE_BYTES);
+	char *pages = FILLED(DEVICE_BYTES);
 	unsigned int round, created = 0;
 	struct storm storm;
 	int object = 0;
 
-	ASSERT_NE(NULL, pages);
-	pages_fill(pages, DEVICE_BYTES, 1);
 	for (round = 0; round < amount(40, 10); round++) {
-		ASSERT_EQ(0, cmd_prefetch(self->space, pages, DEVICE_BYTES,
-					  self->id, NULL));
+		ASSERT_EQ(0, prefetch(A, pages, DEVICE_BYTES));
 		ASSERT_EQ(0, storm_start(&storm));
-		object = create(self, CHUNKS);
+		object = create(CHUNKS);
 		storm_stop(&storm);
 		ASSERT_TRUE(object >= 0 || object == -EINTR)
 		{
@@ -559,12 +1044,12 @@ TEST_F(limit, signals_leave_an_object_or_nothing)
 		if (object >= 0)
 			close(object);
 		else
-			EXPECT_EQ(charged(self), (uint64_t)used(self));
+			EXPECT_EQ(charged(), (uint64_t)used(A));
 	}
 	fprintf(stderr, "# %u of %u objects were created\n", created, round);
 	EXPECT_EQ(-1, pages_check(pages, DEVICE_BYTES, 1));
 	ASSERT_EQ(0, munmap(pages, DEVICE_BYTES));
-	EXPECT_TRUE(device_wait_used(self->space, self->id, 0));
+	EXPECT_TRUE(memory_is_freed(A));
 }
 
 #define CREATORS	4
@@ -572,8 +1057,6 @@ TEST_F(limit, signals_leave_an_object_or_nothing)
 
 struct creator {
 	pthread_t thread;
-	int space;
-	uint32_t id;
 	unsigned int seed;
 	unsigned int created;
 	int rc;
@@ -591,7 +1074,7 @@ static void *create_and_free(void *arg)
 	for (round = 0; !creator->rc && round < ROUNDS; round++) {
 		len = (1 + (unsigned int)rand_r(&creator->seed) % 4) *
 		      BLOCK_BYTES;
-		object = cmd_object_create(creator->space, len, creator->id, 0);
+		object = create_at(A, len, 0);
 		if (object == -ENOMEM)
 			continue;
 		words = object < 0 ? MAP_FAILED :
@@ -620,8 +1103,6 @@ TEST_F(limit, threads_that_create_and_free_share_the_device)
 	int object;
 
 	for (i = 0; i < CREATORS; i++) {
-		creators[i].space = self->space;
-		creators[i].id = self->id;
 		creators[i].seed = seed + i;
 		ASSERT_EQ(0, pthread_create(&creators[i].thread, NULL,
 					    create_and_free, &creators[i]));
@@ -633,9 +1114,9 @@ TEST_F(limit, threads_that_create_and_free_share_the_device)
 	}
 	/* A thread may find the device full each time. */
 	EXPECT_LT(0, created);
-	EXPECT_EQ(0, charged(self));
-	EXPECT_EQ(0, used(self));
-	object = create(self, CHUNKS);
+	EXPECT_EQ(0, charged());
+	EXPECT_EQ(0, used(A));
+	object = create(CHUNKS);
 	EXPECT_LE(0, object);
 	close(object);
 }
