@@ -5,179 +5,127 @@
  * the module.
  */
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "lib/faulty_env.h"
-#include "lib/harness.h"
+#include "lib/faulty_fixture.h"
 #include "lib/inject.h"
-#include "lib/session.h"
+#include "lib/object.h"
 #include "lib/setting.h"
 
-FIXTURE(broken) {
-	struct faulty_env env;
-};
-
-FIXTURE_SETUP(broken)
-{
-	struct faulty_env *env = &self->env;
-
-	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
-	ASSERT_EQ(0, faulty_env_start(env));
-	env->first = 7000;
-	pages_fill(env->buf, LEN, env->first);
-}
-
-FIXTURE_TEARDOWN(broken)
-{
-	if (getenv("HMMRT_MODULE_DIR"))
-		EXPECT_EQ(0, faulty_env_end(&self->env));
-}
-
-static sigjmp_buf escape;
-
-static void on_sigbus(int sig)
-{
-	siglongjmp(escape, sig);
-}
+FAULTY_FIXTURE(broken, .first = 7000)
 
 /* A driver bug: the device requests no access at all. */
 TEST_F(broken, fault_for_no_access_is_refused_for_a_page_as_for_a_range)
 {
-	struct faulty_env *env = &self->env;
-
-	EXPECT_EQ(-EFAULT, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_FAULT_NONE,
-					env->buf, LEN));
-	EXPECT_EQ(-EFAULT, faulty_range(env->fd[0],
-					HMMRT_FAULTY_IOC_FAULT_RANGE_NONE,
-					env->buf, LEN));
-	EXPECT_EQ(0, faulty_env_pages_on(env, 0));
-}
-
-/* Returns 0, or the signal that the read caused. */
-static int cpu_read(const volatile char *addr, uint64_t *value)
-{
-	struct sigaction action = { .sa_handler = on_sigbus }, before;
-	int sig;
-
-	sigaction(SIGBUS, &action, &before);
-	sig = sigsetjmp(escape, 1);
-	if (!sig)
-		*value = *(const volatile uint64_t *)addr;
-	sigaction(SIGBUS, &before, NULL);
-	return sig;
+	EXPECT_EQ(-EFAULT,
+		  faulty_range(fds[A], HMMRT_FAULTY_IOC_FAULT_NONE, buf, LEN));
+	EXPECT_EQ(-EFAULT,
+		  faulty_range(fds[A], HMMRT_FAULTY_IOC_FAULT_RANGE_NONE, buf,
+			       LEN));
+	EXPECT_EQ(0, pages_on(A));
 }
 
 TEST_F(broken, unreadable_page_is_sigbus_until_it_is_readable)
 {
-	struct faulty_env *env = &self->env;
 	uint64_t value = 0;
 	int ends[2];
 
 	ASSERT_EQ(0, pipe2(ends, O_CLOEXEC));
-	ASSERT_EQ(0, faulty_env_put_on(env, 0));
-	ASSERT_EQ(0, faulty_fail_always(env->control, HMMRT_FAULTY_COPY_TO_HOST));
-	EXPECT_EQ(SIGBUS, cpu_read(env->buf, &value));
-	EXPECT_EQ(-1, write(ends[1], env->buf, 1));
+	ASSERT_EQ(0, put_on(A));
+	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_TO_HOST));
+	EXPECT_EQ(SIGBUS, cpu_read(buf, &value));
+	EXPECT_EQ(-1, write(ends[1], buf, 1));
 	EXPECT_EQ(EFAULT, errno);
 	close(ends[0]);
 	close(ends[1]);
 	/* The page is still on the device, and the device can read it. */
-	EXPECT_EQ(PAGES, faulty_env_pages_on(env, 0));
-	EXPECT_EQ(0, faulty_read(env->fd[0], env->buf, &value));
-	EXPECT_EQ(env->first, value);
+	EXPECT_EQ(PAGES, pages_on(A));
+	EXPECT_EQ(0, faulty_read(fds[A], buf, &value));
+	EXPECT_EQ(first, value);
 	/* The other device cannot get the page either. */
-	ASSERT_EQ(0, faulty_fail_always(env->control,
-					HMMRT_FAULTY_COPY_FROM_PEER));
-	EXPECT_EQ(-EFAULT, faulty_read(env->fd[1], env->buf, &value));
-	faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_TO_HOST);
-	EXPECT_EQ(0, faulty_read(env->fd[1], env->buf, &value));
-	EXPECT_EQ(env->first, value);
-	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
+	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_FROM_PEER));
+	EXPECT_EQ(-EFAULT, faulty_read(fds[B], buf, &value));
+	faulty_fail_stop(control, HMMRT_FAULTY_COPY_TO_HOST);
+	EXPECT_EQ(0, faulty_read(fds[B], buf, &value));
+	EXPECT_EQ(first, value);
+	EXPECT_EQ(-1, pages_check(buf, LEN, first));
 }
 
 /* A page shared by fork(): each process gets the error of its own access. */
 TEST_F(broken, child_gets_sigbus_and_the_page_stays_on_the_device)
 {
-	struct faulty_env *env = &self->env;
 	int status = -1;
 	pid_t pid;
 
-	ASSERT_EQ(0, faulty_env_put_on(env, 0));
-	ASSERT_EQ(0, faulty_fail_always(env->control, HMMRT_FAULTY_COPY_TO_HOST));
+	ASSERT_EQ(0, put_on(A));
+	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_TO_HOST));
 	pid = fork();
 	if (!pid) {
 		signal(SIGBUS, SIG_DFL);
-		_exit(*(volatile char *)env->buf);
+		_exit(*(volatile char *)buf);
 	}
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
-	EXPECT_EQ(PAGES, faulty_env_pages_on(env, 0));
-	faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_TO_HOST);
-	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
+	EXPECT_EQ(PAGES, pages_on(A));
+	faulty_fail_stop(control, HMMRT_FAULTY_COPY_TO_HOST);
+	EXPECT_EQ(-1, pages_check(buf, LEN, first));
 }
 
 /* A CPU fault also migrates neighbours. Their failure must not fail it. */
 TEST_F(broken, unreadable_neighbour_does_not_fail_a_fault)
 {
-	struct faulty_env *env = &self->env;
 	uint64_t value = 0;
 
-	ASSERT_EQ(0, faulty_env_put_on(env, 0));
+	ASSERT_EQ(0, put_on(A));
 	/*
 	 * Two calls fail: the copy of all 64 KiB around the sixth page, then
 	 * the copy of the first page alone.
 	 */
-	ASSERT_EQ(0, faulty_fail_next(env->control, HMMRT_FAULTY_COPY_TO_HOST, 2));
-	ASSERT_EQ(0, cpu_read(env->buf + 5 * PAGE_BYTES, &value));
-	EXPECT_EQ(env->first + 5, value);
-	EXPECT_EQ(0, faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_TO_HOST));
-	EXPECT_EQ(1, pages_at(env->manager, env->buf, PAGE_BYTES, env->id[0]));
-	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
+	ASSERT_EQ(0, faulty_fail_next(control, HMMRT_FAULTY_COPY_TO_HOST, 2));
+	ASSERT_EQ(0, cpu_read(buf + 5 * PAGE_BYTES, &value));
+	EXPECT_EQ(first + 5, value);
+	EXPECT_EQ(0, faulty_fail_stop(control, HMMRT_FAULTY_COPY_TO_HOST));
+	EXPECT_AT(A, buf, PAGE_BYTES);
+	EXPECT_EQ(-1, pages_check(buf, LEN, first));
 }
 
 TEST_F(broken, eviction_leaves_unreadable_pages)
 {
-	struct faulty_env *env = &self->env;
-
-	ASSERT_EQ(0, faulty_env_put_on(env, 0));
-	ASSERT_EQ(0, faulty_fail_always(env->control, HMMRT_FAULTY_COPY_TO_HOST));
-	EXPECT_EQ(-EBUSY, faulty_evict(env->control, 0));
-	EXPECT_EQ(PAGES, faulty_env_pages_on(env, 0));
-	faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_TO_HOST);
-	EXPECT_EQ(0, faulty_evict(env->control, 0));
-	EXPECT_EQ(0, faulty_env_pages_on(env, 0));
-	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
+	ASSERT_EQ(0, put_on(A));
+	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_TO_HOST));
+	EXPECT_EQ(-EBUSY, faulty_evict(control, A));
+	EXPECT_EQ(PAGES, pages_on(A));
+	faulty_fail_stop(control, HMMRT_FAULTY_COPY_TO_HOST);
+	EXPECT_EQ(0, faulty_evict(control, A));
+	EXPECT_EQ(0, pages_on(A));
+	EXPECT_EQ(-1, pages_check(buf, LEN, first));
 }
 
 /* One copy fails when the device goes away; the retry moves everything. */
 TEST_F(broken, removal_retries_a_failed_copy)
 {
-	struct faulty_env *env = &self->env;
-
-	ASSERT_EQ(0, faulty_env_put_on(env, 0));
-	ASSERT_EQ(0, faulty_env_put_on(env, 1));
-	ASSERT_EQ(0, faulty_fail_nth(env->control, HMMRT_FAULTY_COPY_TO_HOST, 2));
-	ASSERT_EQ(0, faulty_devices(env->control, 0));
-	EXPECT_EQ(0, faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_TO_HOST));
-	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
+	ASSERT_EQ(0, put_on(A));
+	ASSERT_EQ(0, put_on(B));
+	ASSERT_EQ(0, faulty_fail_nth(control, HMMRT_FAULTY_COPY_TO_HOST, 2));
+	ASSERT_EQ(0, faulty_devices(control, 0));
+	EXPECT_EQ(0, faulty_fail_stop(control, HMMRT_FAULTY_COPY_TO_HOST));
+	EXPECT_EQ(-1, pages_check(buf, LEN, first));
 }
 
 /* Exits with 0 if the first read gets SIGBUS and the second the right value. */
-static void child_reads_twice(const struct faulty_env *env, int go)
+static void child_reads_twice(int go)
 {
 	uint64_t value = 0;
 	char c;
 
-	close(env->fd[0]);
-	close(env->fd[1]);
-	if (read(go, &c, 1) != 1 || cpu_read(env->buf, &value) != SIGBUS)
+	close(fds[A]);
+	close(fds[B]);
+	if (read(go, &c, 1) != 1 || cpu_read(buf, &value) != SIGBUS)
 		_exit(1);
-	if (read(go, &c, 1) != 0 || cpu_read(env->buf, &value))
+	if (read(go, &c, 1) != 0 || cpu_read(buf, &value))
 		_exit(2);
-	_exit(value == env->first ? 0 : 3);
+	_exit(value == first ? 0 : 3);
 }
 
 /*
@@ -190,36 +138,33 @@ static void child_reads_twice(const struct faulty_env *env, int go)
  */
 TEST_F(broken, removal_retries_a_busy_page_as_often_as_others)
 {
-	struct faulty_env *env = &self->env;
 	int status = -1, ends[2];
 	unsigned int try;
 	pid_t pid;
 
 	ASSERT_EQ(0, pipe2(ends, O_CLOEXEC));
-	ASSERT_EQ(0, faulty_range(env->fd[1], HMMRT_FAULTY_IOC_TO_DEVICE,
-				  env->buf, PAGE_BYTES));
+	ASSERT_EQ(0, to_device(B, buf, PAGE_BYTES));
 	pid = fork();
 	if (!pid) {
 		close(ends[1]);
-		child_reads_twice(env, ends[0]);
+		child_reads_twice(ends[0]);
 	}
 	close(ends[0]);
-	ASSERT_EQ(0, madvise(env->buf, PAGE_BYTES, MADV_DONTNEED));
-	close(env->fd[0]);
-	close(env->fd[1]);
-	env->fd[0] = -1;
-	env->fd[1] = -1;
-	ASSERT_EQ(0, faulty_slow_copy(env->control, 1500));
+	ASSERT_EQ(0, madvise(buf, PAGE_BYTES, MADV_DONTNEED));
+	close(fds[A]);
+	close(fds[B]);
+	fds[A] = -1;
+	fds[B] = -1;
+	ASSERT_EQ(0, faulty_slow_copy(control, 1500));
 	/* Just above 2^32 jiffies if HZ is 250. */
 	ASSERT_TRUE(set_leave_wait("17179870"));
 	ASSERT_EQ(1, write(ends[1], "1", 1));
-	for (try = 0; try < 10000 && faulty_slow_copy(env->control, 0); try++)
+	for (try = 0; try < 10000 && faulty_slow_copy(control, 0); try++)
 		usleep(1000);
-	ASSERT_EQ(0, faulty_fail_next(env->control, HMMRT_FAULTY_COPY_TO_HOST,
-				      4));
-	ASSERT_EQ(0, faulty_devices(env->control, 1));
+	ASSERT_EQ(0, faulty_fail_next(control, HMMRT_FAULTY_COPY_TO_HOST, 4));
+	ASSERT_EQ(0, faulty_devices(control, 1));
 	EXPECT_TRUE(set_leave_wait("30"));
-	EXPECT_EQ(0, faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_TO_HOST));
+	EXPECT_EQ(0, faulty_fail_stop(control, HMMRT_FAULTY_COPY_TO_HOST));
 	close(ends[1]);
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_EQ(0, status);
@@ -228,25 +173,23 @@ TEST_F(broken, removal_retries_a_busy_page_as_often_as_others)
 /* Lost pages give SIGBUS, not zeroes or the contents of other memory. */
 TEST_F(broken, page_lost_with_its_device_is_sigbus)
 {
-	struct faulty_env *env = &self->env;
 	const size_t lost = 4;
 	uint64_t value = 0;
 	size_t i;
 
-	ASSERT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE,
-				  env->buf, lost * PAGE_BYTES));
-	ASSERT_EQ(0, faulty_fail_always(env->control, HMMRT_FAULTY_COPY_TO_HOST));
-	ASSERT_EQ(0, faulty_devices(env->control, 0));
+	ASSERT_EQ(0, to_device(A, buf, lost * PAGE_BYTES));
+	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_TO_HOST));
+	ASSERT_EQ(0, faulty_devices(control, 0));
 	for (i = 0; i < PAGES; i++) {
-		char *addr = env->buf + i * PAGE_BYTES;
+		char *addr = buf + i * PAGE_BYTES;
 
 		value = 0;
 		ASSERT_EQ(i < lost ? SIGBUS : 0, cpu_read(addr, &value));
-		ASSERT_EQ(i < lost ? 0 : env->first + i, value);
+		ASSERT_EQ(i < lost ? 0 : first + i, value);
 	}
 	/* The addresses can be reused. */
-	ASSERT_EQ(0, madvise(env->buf, lost * PAGE_BYTES, MADV_DONTNEED));
-	ASSERT_EQ(0, cpu_read(env->buf, &value));
+	ASSERT_EQ(0, madvise(buf, lost * PAGE_BYTES, MADV_DONTNEED));
+	ASSERT_EQ(0, cpu_read(buf, &value));
 	EXPECT_EQ(0, value);
 }
 
@@ -304,15 +247,14 @@ TEST_F(broken, lost_pages_use_no_system_memory)
 {
 	const char *mib = getenv("HMMRT_TEST_LOST_MIB");
 	const size_t len = (mib ? strtoul(mib, NULL, 10) : 32) << 20;
-	struct faulty_env *env = &self->env;
 	uint64_t value = 0;
 	long poisoned, available;
 	char *buf;
 	int fd;
 
-	ASSERT_EQ(0, faulty_devices(env->control, 0));
-	ASSERT_EQ(0, faulty_hollow(env->control, len >> 20));
-	ASSERT_EQ(0, faulty_devices(env->control, 1));
+	ASSERT_EQ(0, faulty_devices(control, 0));
+	ASSERT_EQ(0, faulty_hollow(control, len >> 20));
+	ASSERT_EQ(0, faulty_devices(control, 1));
 	fd = open_faulty(0);
 	ASSERT_LE(0, fd);
 	buf = mmap(NULL, len, PROT_READ | PROT_WRITE,
@@ -323,7 +265,7 @@ TEST_F(broken, lost_pages_use_no_system_memory)
 	ASSERT_EQ(0, faulty_range(fd, HMMRT_FAULTY_IOC_TO_DEVICE, buf, len));
 	poisoned = meminfo("HardwareCorrupted:");
 	available = meminfo("MemAvailable:");
-	ASSERT_EQ(0, faulty_devices(env->control, 0));
+	ASSERT_EQ(0, faulty_devices(control, 0));
 	EXPECT_GE(poisoned + 64, meminfo("HardwareCorrupted:"));
 	EXPECT_LT(available - (long)(len >> 11), meminfo("MemAvailable:"));
 	EXPECT_EQ(SIGBUS, cpu_read(buf, &value));
@@ -333,7 +275,7 @@ TEST_F(broken, lost_pages_use_no_system_memory)
 	close(fd);
 	ASSERT_EQ(0, munmap(buf, len));
 	EXPECT_TRUE(lost_areas_go());
-	ASSERT_EQ(0, faulty_hollow(env->control, 0));
+	ASSERT_EQ(0, faulty_hollow(control, 0));
 }
 
 /*
@@ -342,7 +284,6 @@ TEST_F(broken, lost_pages_use_no_system_memory)
  */
 TEST_F(broken, lost_pages_survive_fork_mremap_and_mprotect)
 {
-	struct faulty_env *env = &self->env;
 	const size_t len = 4 * PAGE_BYTES;
 	uint64_t value = 0;
 	int status = -1, ends[2];
@@ -350,43 +291,39 @@ TEST_F(broken, lost_pages_survive_fork_mremap_and_mprotect)
 	pid_t pid;
 
 	ASSERT_EQ(0, pipe2(ends, O_CLOEXEC));
-	ASSERT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE,
-				  env->buf, len));
-	ASSERT_EQ(0, faulty_fail_always(env->control, HMMRT_FAULTY_COPY_TO_HOST));
-	ASSERT_EQ(0, faulty_devices(env->control, 0));
-	faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_TO_HOST);
+	ASSERT_EQ(0, to_device(A, buf, len));
+	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_TO_HOST));
+	ASSERT_EQ(0, faulty_devices(control, 0));
+	faulty_fail_stop(control, HMMRT_FAULTY_COPY_TO_HOST);
 	/* Read them in a system call, and in a child. */
-	EXPECT_EQ(-1, write(ends[1], env->buf, 1));
+	EXPECT_EQ(-1, write(ends[1], buf, 1));
 	EXPECT_EQ(EFAULT, errno);
 	pid = fork();
 	if (!pid)
-		_exit(cpu_read(env->buf, &value) != SIGBUS);
+		_exit(cpu_read(buf, &value) != SIGBUS);
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_EQ(0, status);
-	away = mremap(env->buf, PAGE_BYTES, PAGE_BYTES,
+	away = mremap(buf, PAGE_BYTES, PAGE_BYTES,
 		      MREMAP_MAYMOVE | MREMAP_FIXED, arena_anon(PAGE_BYTES));
 	ASSERT_NE(MAP_FAILED, (void *)away);
 	EXPECT_EQ(SIGBUS, cpu_read(away, &value));
-	ASSERT_EQ(0, mprotect(env->buf + PAGE_BYTES, PAGE_BYTES, PROT_READ));
-	EXPECT_EQ(SIGBUS, cpu_read(env->buf + PAGE_BYTES, &value));
+	ASSERT_EQ(0, mprotect(buf + PAGE_BYTES, PAGE_BYTES, PROT_READ));
+	EXPECT_EQ(SIGBUS, cpu_read(buf + PAGE_BYTES, &value));
 	/*
 	 * A new device gets the adjacent pages, and an error for the lost
 	 * pages.
 	 */
-	ASSERT_EQ(0, faulty_env_devices(env));
-	EXPECT_EQ(-EFAULT, faulty_read(env->fd[0], env->buf + 2 * PAGE_BYTES,
-				       &value));
-	EXPECT_EQ(0, faulty_read(env->fd[0], env->buf + len, &value));
-	EXPECT_EQ(env->first + 4, value);
-	EXPECT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE,
-				  env->buf + 2 * PAGE_BYTES, LEN / 2));
-	EXPECT_EQ(0, cmd_prefetch(env->manager, env->buf + 2 * PAGE_BYTES,
-				  LEN / 2, HMMRT_LOCATION_HOST, NULL));
-	EXPECT_EQ(SIGBUS, cpu_read(env->buf + 3 * PAGE_BYTES, &value));
-	EXPECT_EQ(-1, pages_check(env->buf + len, LEN - len, env->first + 4));
+	ASSERT_EQ(0, faulty_renew());
+	EXPECT_EQ(-EFAULT, faulty_read(fds[A], buf + 2 * PAGE_BYTES, &value));
+	EXPECT_EQ(0, faulty_read(fds[A], buf + len, &value));
+	EXPECT_EQ(first + 4, value);
+	EXPECT_EQ(0, to_device(A, buf + 2 * PAGE_BYTES, LEN / 2));
+	EXPECT_EQ(0, prefetch(HOST, buf + 2 * PAGE_BYTES, LEN / 2));
+	EXPECT_EQ(SIGBUS, cpu_read(buf + 3 * PAGE_BYTES, &value));
+	EXPECT_EQ(-1, pages_check(buf + len, LEN - len, first + 4));
 	EXPECT_LT(0, lost_areas());
 	ASSERT_EQ(0, munmap(away, PAGE_BYTES));
-	ASSERT_EQ(0, munmap(env->buf + PAGE_BYTES, 3 * PAGE_BYTES));
+	ASSERT_EQ(0, munmap(buf + PAGE_BYTES, 3 * PAGE_BYTES));
 	EXPECT_TRUE(lost_areas_go());
 	close(ends[0]);
 	close(ends[1]);
@@ -394,9 +331,8 @@ TEST_F(broken, lost_pages_survive_fork_mremap_and_mprotect)
 
 static int remove_all(void *arg)
 {
-	const struct faulty_env *env = arg;
-
-	return faulty_devices(env->control, 0);
+	(void)arg;
+	return faulty_devices(control, 0);
 }
 
 /*
@@ -430,100 +366,92 @@ static bool regions_go(void)
  */
 TEST_F_TIMEOUT(broken, removal_ends_if_there_is_no_memory, 200)
 {
-	struct faulty_env *env = &self->env;
 	const size_t lost = 4;
 	uint64_t value = 0;
 	size_t i;
 
 	if (!inject_start())
 		SKIP(return, "fault injection is not available");
-	ASSERT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE,
-				  env->buf, lost * PAGE_BYTES));
+	ASSERT_EQ(0, to_device(A, buf, lost * PAGE_BYTES));
 	ASSERT_TRUE(set_leave_wait("1"));
-	EXPECT_EQ(0, inject_run(remove_all, env));
+	EXPECT_EQ(0, inject_run(remove_all, NULL));
 	EXPECT_TRUE(set_leave_wait("30"));
 	for (i = 0; i < PAGES; i++) {
-		char *addr = env->buf + i * PAGE_BYTES;
+		char *addr = buf + i * PAGE_BYTES;
 
 		EXPECT_EQ(i < lost ? SIGBUS : 0, cpu_read(addr, &value));
-		EXPECT_EQ(i < lost ? 0 : env->first + i, value);
+		EXPECT_EQ(i < lost ? 0 : first + i, value);
 		value = 0;
 	}
 	/* Once there is memory again, nothing of the device remains. */
 	EXPECT_TRUE(regions_go());
-	EXPECT_EQ(SIGBUS, cpu_read(env->buf, &value));
+	EXPECT_EQ(SIGBUS, cpu_read(buf, &value));
 	EXPECT_LT(0, lost_areas());
-	ASSERT_EQ(0, madvise(env->buf, lost * PAGE_BYTES, MADV_DONTNEED));
+	ASSERT_EQ(0, madvise(buf, lost * PAGE_BYTES, MADV_DONTNEED));
 	EXPECT_TRUE(lost_areas_go());
-	ASSERT_EQ(0, faulty_env_devices(env));
-	ASSERT_EQ(0, device_named(env->manager, "hmmrt-faulty0", &env->id[0]));
-	ASSERT_EQ(0, faulty_env_put_on(env, 0));
+	ASSERT_EQ(0, faulty_renew());
+	ASSERT_EQ(0, device_named(space, "hmmrt-faulty0", &session.devices[A].id));
+	ASSERT_EQ(0, put_on(A));
 }
 
 /* --- peers ---------------------------------------------------------------- */
 
 TEST_F(broken, failed_peer_copy_goes_through_system_memory)
 {
-	struct faulty_env *env = &self->env;
 	uint64_t value = 0;
 
-	ASSERT_EQ(0, faulty_fail_always(env->control,
-					HMMRT_FAULTY_COPY_FROM_PEER));
-	ASSERT_EQ(0, faulty_env_put_on(env, 0));
-	ASSERT_EQ(0, faulty_env_put_on(env, 1));
-	ASSERT_EQ(0, faulty_read(env->fd[1], env->buf, &value));
-	EXPECT_EQ(env->first, value);
+	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_FROM_PEER));
+	ASSERT_EQ(0, put_on(A));
+	ASSERT_EQ(0, put_on(B));
+	ASSERT_EQ(0, faulty_read(fds[B], buf, &value));
+	EXPECT_EQ(first, value);
 	/*
 	 * If the copy to system memory fails for one page, only that page
 	 * stays.
 	 */
-	ASSERT_EQ(0, faulty_fail_nth(env->control, HMMRT_FAULTY_COPY_TO_HOST, 5));
-	ASSERT_EQ(0, faulty_run_to_device(env));
-	EXPECT_EQ(PAGES - 1, faulty_env_pages_on(env, 0));
-	EXPECT_EQ(1, faulty_env_pages_on(env, 1));
-	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
+	ASSERT_EQ(0, faulty_fail_nth(control, HMMRT_FAULTY_COPY_TO_HOST, 5));
+	ASSERT_EQ(0, to_device(A, buf, LEN));
+	EXPECT_EQ(PAGES - 1, pages_on(A));
+	EXPECT_EQ(1, pages_on(B));
+	EXPECT_EQ(-1, pages_check(buf, LEN, first));
 }
 
 /* Copies between devices bypass system memory: copies to it fail here. */
 TEST_F(broken, peer_copy_bypasses_system_memory)
 {
-	struct faulty_env *env = &self->env;
 	uint64_t value = 0;
 	size_t i;
 
-	ASSERT_EQ(0,
-		  faulty_fail_always(env->control, HMMRT_FAULTY_COPY_TO_HOST));
-	ASSERT_EQ(0, faulty_env_put_on(env, 0));
-	ASSERT_EQ(0, faulty_env_put_on(env, 1));
-	EXPECT_EQ(PAGES, faulty_env_pages_on(env, 1));
+	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_TO_HOST));
+	ASSERT_EQ(0, put_on(A));
+	ASSERT_EQ(0, put_on(B));
+	EXPECT_EQ(PAGES, pages_on(B));
 	for (i = 0; i < PAGES; i++) {
-		ASSERT_EQ(0, faulty_read(env->fd[1], env->buf + i * PAGE_BYTES,
-					 &value));
-		ASSERT_EQ(env->first + i, value);
+		ASSERT_EQ(0, faulty_read(fds[B], buf + i * PAGE_BYTES, &value));
+		ASSERT_EQ(first + i, value);
 	}
 	/* If the peer copy fails, too, the pages stay. */
-	ASSERT_EQ(0, faulty_fail_always(env->control,
-					HMMRT_FAULTY_COPY_FROM_PEER));
-	ASSERT_EQ(0, faulty_run_to_device(env));
-	EXPECT_EQ(PAGES, faulty_env_pages_on(env, 1));
-	faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_FROM_PEER);
-	faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_TO_HOST);
-	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
+	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_FROM_PEER));
+	ASSERT_EQ(0, to_device(A, buf, LEN));
+	EXPECT_EQ(PAGES, pages_on(B));
+	faulty_fail_stop(control, HMMRT_FAULTY_COPY_FROM_PEER);
+	faulty_fail_stop(control, HMMRT_FAULTY_COPY_TO_HOST);
+	EXPECT_EQ(-1, pages_check(buf, LEN, first));
 }
 
 /* Lets device 0 map the pages on its peer: it cannot allocate device memory. */
-static int map_peers_pages(struct faulty_env *env)
+static int map_peers_pages(void)
 {
-	int rc = faulty_env_put_on(env, 1);
+	int rc = put_on(B);
 
 	if (!rc)
-		rc = cmd_peer(env->manager, env->id[0], env->id[1],
-			      HMMRT_PEER_ENABLE, NULL);
+		rc = cmd_peer(space, id_of(A), id_of(B), HMMRT_PEER_ENABLE,
+			      NULL);
 	if (!rc)
-		rc = faulty_fail_always(env->control, HMMRT_FAULTY_POPULATE);
+		rc = faulty_fail_always(control, HMMRT_FAULTY_POPULATE);
 	if (!rc)
-		rc = faulty_run_faults(env);
-	if (!rc && faulty_env_pages_on(env, 1) != PAGES)
+		rc = read_pages();
+	if (!rc && pages_on(B) != PAGES)
 		rc = -EBUSY;
 	return rc;
 }
@@ -531,63 +459,56 @@ static int map_peers_pages(struct faulty_env *env)
 /* A migration that excludes peers' pages maps them once the peer is enabled. */
 TEST_F(broken, migration_that_excludes_peers_maps_their_pages)
 {
-	struct faulty_env *env = &self->env;
 	struct hmmrt_stats stats;
 
-	ASSERT_EQ(0, faulty_env_put_on(env, 1));
-	ASSERT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE_NO_PEERS,
-				  env->buf, LEN));
-	ASSERT_EQ(0, cmd_stats(env->manager, env->id[0], &stats));
+	ASSERT_EQ(0, put_on(B));
+	ASSERT_EQ(0, faulty_range(fds[A], HMMRT_FAULTY_IOC_TO_DEVICE_NO_PEERS,
+				  buf, LEN));
+	ASSERT_EQ(0, cmd_stats(space, id_of(A), &stats));
 	EXPECT_EQ(0, stats.out_mapped_pages);
-	ASSERT_EQ(0, cmd_peer(env->manager, env->id[0], env->id[1],
-			      HMMRT_PEER_ENABLE, NULL));
-	ASSERT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE_NO_PEERS,
-				  env->buf, LEN));
-	ASSERT_EQ(0, cmd_stats(env->manager, env->id[0], &stats));
+	ASSERT_EQ(0,
+		  cmd_peer(space, id_of(A), id_of(B), HMMRT_PEER_ENABLE, NULL));
+	ASSERT_EQ(0, faulty_range(fds[A], HMMRT_FAULTY_IOC_TO_DEVICE_NO_PEERS,
+				  buf, LEN));
+	ASSERT_EQ(0, cmd_stats(space, id_of(A), &stats));
 	EXPECT_EQ(PAGES, stats.out_remote_pages);
 	EXPECT_EQ(0, stats.out_migrated_to_device);
-	ASSERT_EQ(0, faulty_run_faults(env));
-	ASSERT_EQ(0, cmd_stats(env->manager, env->id[0], &stats));
+	ASSERT_EQ(0, read_pages());
+	ASSERT_EQ(0, cmd_stats(space, id_of(A), &stats));
 	EXPECT_EQ(0, stats.out_device_faults);
-	EXPECT_EQ(PAGES, faulty_env_pages_on(env, 1));
+	EXPECT_EQ(PAGES, pages_on(B));
 }
 
 TEST_F(broken, peer_is_removed_while_its_memory_is_mapped)
 {
-	struct faulty_env *env = &self->env;
-
-	ASSERT_EQ(0, map_peers_pages(env));
-	ASSERT_EQ(0, faulty_write(env->fd[0], env->buf, env->first));
+	ASSERT_EQ(0, map_peers_pages());
+	ASSERT_EQ(0, faulty_write(fds[A], buf, first));
 	/* The device's files end with it. */
-	ASSERT_EQ(0, faulty_devices(env->control, 1));
-	ASSERT_EQ(0, faulty_run_faults(env));
-	EXPECT_EQ(PAGES, pages_at(env->manager, env->buf, LEN,
-				  HMMRT_LOCATION_HOST));
-	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
+	ASSERT_EQ(0, faulty_devices(control, 1));
+	ASSERT_EQ(0, read_pages());
+	EXPECT_AT(HOST, buf, LEN);
+	EXPECT_EQ(-1, pages_check(buf, LEN, first));
 }
 
 TEST_F(broken, peer_is_evicted_while_its_memory_is_mapped)
 {
-	struct faulty_env *env = &self->env;
-
-	ASSERT_EQ(0, map_peers_pages(env));
-	ASSERT_EQ(0, faulty_evict(env->control, 1));
-	EXPECT_EQ(0, faulty_env_pages_on(env, 1));
-	pages_fill(env->buf, LEN, ++env->first);
-	ASSERT_EQ(0, faulty_run_faults(env));
+	ASSERT_EQ(0, map_peers_pages());
+	ASSERT_EQ(0, faulty_evict(control, B));
+	EXPECT_EQ(0, pages_on(B));
+	pages_fill(buf, LEN, ++first);
+	ASSERT_EQ(0, read_pages());
 }
 
 /* A page that the CPU cannot get is still usable where it is mapped. */
 TEST_F(broken, unreadable_page_of_a_peer_is_used_in_place)
 {
-	struct faulty_env *env = &self->env;
 	uint64_t value = 0;
 
-	ASSERT_EQ(0, map_peers_pages(env));
-	ASSERT_EQ(0, faulty_fail_always(env->control, HMMRT_FAULTY_COPY_TO_HOST));
-	EXPECT_EQ(SIGBUS, cpu_read(env->buf, &value));
-	ASSERT_EQ(0, faulty_run_faults(env));
-	EXPECT_EQ(PAGES, faulty_env_pages_on(env, 1));
+	ASSERT_EQ(0, map_peers_pages());
+	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_TO_HOST));
+	EXPECT_EQ(SIGBUS, cpu_read(buf, &value));
+	ASSERT_EQ(0, read_pages());
+	EXPECT_EQ(PAGES, pages_on(B));
 }
 
 /* --- huge pages ----------------------------------------------------------- */
@@ -596,115 +517,101 @@ TEST_F(broken, unreadable_page_of_a_peer_is_used_in_place)
  * Moves a block to a device. Returns how many of its pages are there
  * afterwards, or a negative errno.
  */
-static long huge_to(const struct faulty_env *env, unsigned int device,
-		    char *buf)
+static long huge_to(unsigned int device, const void *huge)
 {
-	int rc = faulty_range(env->fd[device], HMMRT_FAULTY_IOC_TO_DEVICE, buf,
-			      BLOCK_BYTES);
+	int rc = to_device(device, huge, BLOCK_BYTES);
 
-	return rc ? rc :
-		    pages_at(env->manager, buf, BLOCK_BYTES, env->id[device]);
+	return rc ? rc : count_at(device, huge, BLOCK_BYTES);
 }
 
 /*
  * Maps a huge page, if the kernel supports it, and moves it to the first
  * device.
  */
-static char *huge_on(struct faulty_env *env)
+static char *huge_on_device(void)
 {
 	char *buf = arena_anon(BLOCK_BYTES);
 
 	if (!buf || madvise(buf, BLOCK_BYTES, MADV_HUGEPAGE))
 		return NULL;
-	pages_fill(buf, BLOCK_BYTES, env->first);
-	return huge_to(env, 0, buf) == (long)BLOCK_PAGES ? buf : NULL;
+	pages_fill(buf, BLOCK_BYTES, first);
+	return huge_to(A, buf) == (long)BLOCK_PAGES ? buf : NULL;
 }
 
 TEST_F(broken, huge_page_unreadable_is_sigbus_until_it_is_readable)
 {
-	struct faulty_env *env = &self->env;
-	char *buf = huge_on(env);
+	char *buf = huge_on_device();
 	uint64_t value = 0;
 
 	ASSERT_NE(NULL, buf);
-	ASSERT_EQ(0, faulty_fail_always(env->control, HMMRT_FAULTY_COPY_TO_HOST));
+	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_TO_HOST));
 	EXPECT_EQ(SIGBUS, cpu_read(buf + BLOCK_BYTES / 2, &value));
-	EXPECT_EQ(-EBUSY, faulty_evict(env->control, 0));
-	EXPECT_EQ(BLOCK_PAGES, pages_at(env->manager, buf, BLOCK_BYTES,
-					env->id[0]));
-	faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_TO_HOST);
-	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, env->first));
-	EXPECT_TRUE(faulty_env_is_unused(env));
+	EXPECT_EQ(-EBUSY, faulty_evict(control, A));
+	EXPECT_AT(A, buf, BLOCK_BYTES);
+	faulty_fail_stop(control, HMMRT_FAULTY_COPY_TO_HOST);
+	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, first));
+	EXPECT_TRUE(faulty_is_unused());
 }
 
 TEST_F(broken, huge_page_with_failed_copy_migrates_back_in_parts)
 {
-	struct faulty_env *env = &self->env;
-	char *buf = huge_on(env);
+	char *buf = huge_on_device();
 
 	ASSERT_NE(NULL, buf);
-	ASSERT_EQ(0, faulty_fail_nth(env->control, HMMRT_FAULTY_COPY_TO_HOST, 1));
-	ASSERT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_HOST, buf,
+	ASSERT_EQ(0, faulty_fail_nth(control, HMMRT_FAULTY_COPY_TO_HOST, 1));
+	ASSERT_EQ(0, faulty_range(fds[A], HMMRT_FAULTY_IOC_TO_HOST, buf,
 				  BLOCK_BYTES));
-	EXPECT_EQ(0, faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_TO_HOST));
+	EXPECT_EQ(0, faulty_fail_stop(control, HMMRT_FAULTY_COPY_TO_HOST));
 	/* If the kernel moved it in parts, one part failed. */
-	EXPECT_GE(1, pages_at(env->manager, buf, BLOCK_BYTES, env->id[0]));
-	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, env->first));
+	EXPECT_GE(1, pages_at(space, buf, BLOCK_BYTES, id_of(A)));
+	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, first));
 }
 
 TEST_F(broken, huge_page_moves_to_a_peer_through_system_memory)
 {
-	struct faulty_env *env = &self->env;
-	char *buf = huge_on(env);
+	char *buf = huge_on_device();
 
 	ASSERT_NE(NULL, buf);
-	ASSERT_EQ(0, faulty_fail_always(env->control,
-					HMMRT_FAULTY_COPY_FROM_PEER));
-	EXPECT_EQ(BLOCK_PAGES, huge_to(env, 1, buf));
-	faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_FROM_PEER);
-	EXPECT_EQ(BLOCK_PAGES, huge_to(env, 0, buf));
-	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, env->first));
+	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_FROM_PEER));
+	EXPECT_EQ(BLOCK_PAGES, huge_to(B, buf));
+	faulty_fail_stop(control, HMMRT_FAULTY_COPY_FROM_PEER);
+	EXPECT_EQ(BLOCK_PAGES, huge_to(A, buf));
+	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, first));
 }
 
 TEST_F(broken, huge_page_moves_to_a_peer_bypassing_system_memory)
 {
-	struct faulty_env *env = &self->env;
-	char *buf = huge_on(env);
+	char *buf = huge_on_device();
 	uint64_t value = 0;
 
 	ASSERT_NE(NULL, buf);
-	ASSERT_EQ(0,
-		  faulty_fail_always(env->control, HMMRT_FAULTY_COPY_TO_HOST));
-	EXPECT_EQ(BLOCK_PAGES, huge_to(env, 1, buf));
-	ASSERT_EQ(0, faulty_read(env->fd[1], buf + BLOCK_BYTES / 2, &value));
-	EXPECT_EQ(env->first + BLOCK_PAGES / 2, value);
+	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_TO_HOST));
+	EXPECT_EQ(BLOCK_PAGES, huge_to(B, buf));
+	ASSERT_EQ(0, faulty_read(fds[B], buf + BLOCK_BYTES / 2, &value));
+	EXPECT_EQ(first + BLOCK_PAGES / 2, value);
 	/* If the peer copy fails, too, the page stays. */
-	ASSERT_EQ(0, faulty_fail_always(env->control,
-					HMMRT_FAULTY_COPY_FROM_PEER));
-	EXPECT_EQ(0, huge_to(env, 0, buf));
-	EXPECT_EQ(BLOCK_PAGES,
-		  pages_at(env->manager, buf, BLOCK_BYTES, env->id[1]));
-	faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_FROM_PEER);
-	faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_TO_HOST);
-	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, env->first));
+	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_FROM_PEER));
+	EXPECT_EQ(0, huge_to(A, buf));
+	EXPECT_AT(B, buf, BLOCK_BYTES);
+	faulty_fail_stop(control, HMMRT_FAULTY_COPY_FROM_PEER);
+	faulty_fail_stop(control, HMMRT_FAULTY_COPY_TO_HOST);
+	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, first));
 }
 
 TEST_F(broken, huge_page_with_failed_copy_stays_in_system_memory)
 {
-	struct faulty_env *env = &self->env;
-	char *buf = huge_on(env);
+	char *buf = huge_on_device();
 
 	ASSERT_NE(NULL, buf);
-	ASSERT_EQ(-1, pages_check(buf, BLOCK_BYTES, env->first));
-	ASSERT_EQ(0, faulty_fail_always(env->control,
-					HMMRT_FAULTY_COPY_TO_DEVICE));
-	faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE, buf, BLOCK_BYTES);
-	EXPECT_EQ(0, pages_at(env->manager, buf, BLOCK_BYTES, env->id[0]));
-	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, env->first));
-	EXPECT_TRUE(faulty_env_is_unused(env));
-	faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_TO_DEVICE);
-	EXPECT_EQ(BLOCK_PAGES, huge_to(env, 0, buf));
-	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, env->first));
+	ASSERT_EQ(-1, pages_check(buf, BLOCK_BYTES, first));
+	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_TO_DEVICE));
+	to_device(A, buf, BLOCK_BYTES);
+	EXPECT_EQ(0, pages_at(space, buf, BLOCK_BYTES, id_of(A)));
+	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, first));
+	EXPECT_TRUE(faulty_is_unused());
+	faulty_fail_stop(control, HMMRT_FAULTY_COPY_TO_DEVICE);
+	EXPECT_EQ(BLOCK_PAGES, huge_to(A, buf));
+	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, first));
 }
 
 /*
@@ -714,8 +621,7 @@ TEST_F(broken, huge_page_with_failed_copy_stays_in_system_memory)
 TEST_F(broken, huge_pages_migrate_back_when_their_device_goes)
 {
 	const size_t part = 16 * PAGE_BYTES;
-	struct faulty_env *env = &self->env;
-	char *whole = huge_on(env), *torn = huge_on(env);
+	char *whole = huge_on_device(), *torn = huge_on_device();
 	char *away = arena_anon(part);
 	int status = -1, ends[2];
 	pid_t pid;
@@ -729,35 +635,34 @@ TEST_F(broken, huge_pages_migrate_back_when_their_device_goes)
 	if (!pid) {
 		close(ends[1]);
 		_exit(read(ends[0], &c, 1) != 0 ||
-		      pages_check(whole, BLOCK_BYTES, env->first) != -1 ||
-		      pages_check(torn, BLOCK_BYTES, env->first) != -1);
+		      pages_check(whole, BLOCK_BYTES, first) != -1 ||
+		      pages_check(torn, BLOCK_BYTES, first) != -1);
 	}
 	ASSERT_EQ(0, munmap(torn + part, part));
 	ASSERT_EQ(away, mremap(torn + 3 * part, part, part,
 			       MREMAP_MAYMOVE | MREMAP_FIXED, away));
-	ASSERT_EQ(0, faulty_devices(env->control, 0));
+	ASSERT_EQ(0, faulty_devices(control, 0));
 	close(ends[1]);
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_EQ(0, status);
 	close(ends[0]);
-	EXPECT_EQ(-1, pages_check(whole, BLOCK_BYTES, env->first));
-	EXPECT_EQ(-1, pages_check(torn, part, env->first));
-	EXPECT_EQ(-1, pages_check(torn + 2 * part, part, env->first + 32));
-	EXPECT_EQ(-1, pages_check(away, part, env->first + 48));
+	EXPECT_EQ(-1, pages_check(whole, BLOCK_BYTES, first));
+	EXPECT_EQ(-1, pages_check(torn, part, first));
+	EXPECT_EQ(-1, pages_check(torn + 2 * part, part, first + 32));
+	EXPECT_EQ(-1, pages_check(away, part, first + 48));
 	EXPECT_EQ(-1, pages_check(torn + 4 * part, BLOCK_BYTES - 4 * part,
-				  env->first + 64));
+				  first + 64));
 }
 
 TEST_F(broken, huge_page_lost_with_its_device_is_sigbus)
 {
-	struct faulty_env *env = &self->env;
-	char *buf = huge_on(env);
+	char *buf = huge_on_device();
 	uint64_t value = 0;
 	size_t i;
 
 	ASSERT_NE(NULL, buf);
-	ASSERT_EQ(0, faulty_fail_always(env->control, HMMRT_FAULTY_COPY_TO_HOST));
-	ASSERT_EQ(0, faulty_devices(env->control, 0));
+	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_TO_HOST));
+	ASSERT_EQ(0, faulty_devices(control, 0));
 	for (i = 0; i < BLOCK_PAGES; i++) {
 		value = 0;
 		ASSERT_EQ(SIGBUS, cpu_read(buf + i * PAGE_BYTES, &value));
@@ -774,8 +679,7 @@ TEST_F(broken, huge_page_lost_with_its_device_is_sigbus)
  */
 TEST_F(broken, huge_page_lost_in_part_is_sigbus_there_only)
 {
-	struct faulty_env *env = &self->env;
-	char *buf = huge_on(env), *of_child = huge_on(env);
+	char *buf = huge_on_device(), *of_child = huge_on_device();
 	long poisoned = meminfo("HardwareCorrupted:");
 	const size_t lost = 7 * PAGE_BYTES;
 	int status = -1, ends[2];
@@ -790,24 +694,23 @@ TEST_F(broken, huge_page_lost_in_part_is_sigbus_there_only)
 	if (!pid) {
 		close(ends[1]);
 		_exit(read(ends[0], &c, 1) != 0 ||
-		      pages_check(of_child, lost, env->first) != -1 ||
+		      pages_check(of_child, lost, first) != -1 ||
 		      cpu_read(of_child + lost, &value) != SIGBUS ||
 		      pages_check(of_child + lost + PAGE_BYTES,
 				  BLOCK_BYTES - lost - PAGE_BYTES,
-				  env->first + 8) != -1);
+				  first + 8) != -1);
 	}
 	ASSERT_EQ(0, munmap(of_child, BLOCK_BYTES));
-	ASSERT_EQ(0, faulty_bad_page(env->control, 8));
-	ASSERT_EQ(0, faulty_devices(env->control, 0));
+	ASSERT_EQ(0, faulty_bad_page(control, 8));
+	ASSERT_EQ(0, faulty_devices(control, 0));
 	close(ends[1]);
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_EQ(0, status);
 	close(ends[0]);
 	EXPECT_EQ(SIGBUS, cpu_read(buf + lost, &value));
-	EXPECT_EQ(-1, pages_check(buf, lost, env->first));
+	EXPECT_EQ(-1, pages_check(buf, lost, first));
 	EXPECT_EQ(-1, pages_check(buf + lost + PAGE_BYTES,
-				  BLOCK_BYTES - lost - PAGE_BYTES,
-				  env->first + 8));
+				  BLOCK_BYTES - lost - PAGE_BYTES, first + 8));
 	/* No system memory is marked as defective. */
 	EXPECT_EQ(poisoned, meminfo("HardwareCorrupted:"));
 }
@@ -839,14 +742,13 @@ static void huge_pages_give_back(void)
 
 TEST_F(broken, huge_pages_leave_without_huge_pages_in_system_memory)
 {
-	struct faulty_env *env = &self->env;
 	char *bufs[4], c;
 	unsigned int i;
 	int ends[2];
 	pid_t pid;
 
 	for (i = 0; i < 4; i++) {
-		bufs[i] = huge_on(env);
+		bufs[i] = huge_on_device();
 		ASSERT_NE(NULL, bufs[i]);
 	}
 	ASSERT_EQ(0, pipe(ends));
@@ -855,7 +757,7 @@ TEST_F(broken, huge_pages_leave_without_huge_pages_in_system_memory)
 	if (!pid) {
 		close(ends[1]);
 		_exit(read(ends[0], &c, 1) != 0 ||
-		      faulty_devices(env->control, 0) != 0);
+		      faulty_devices(control, 0) != 0);
 	}
 	ASSERT_LT(0, pid);
 	huge_pages_take();
@@ -868,7 +770,7 @@ TEST_F(broken, huge_pages_leave_without_huge_pages_in_system_memory)
 		waitpid(pid, NULL, 0);
 	close(ends[0]);
 	for (i = 0; i < 4; i++)
-		EXPECT_EQ(-1, pages_check(bufs[i], BLOCK_BYTES, env->first));
+		EXPECT_EQ(-1, pages_check(bufs[i], BLOCK_BYTES, first));
 }
 
 /*
@@ -877,39 +779,34 @@ TEST_F(broken, huge_pages_leave_without_huge_pages_in_system_memory)
  */
 TEST_F(broken, accessed_by_device_gets_entries_after_failed_prepare)
 {
-	struct faulty_env *env = &self->env;
 	struct hmmrt_stats stats = { 0 };
 	unsigned int try;
 
 	/* Fail three times for both blocks. */
-	ASSERT_EQ(0, faulty_fail_next(env->control, HMMRT_FAULTY_PREPARE, 6));
-	ASSERT_EQ(0, cmd_advise(env->manager, env->buf, LEN,
-				HMMRT_ADVICE_SET_ACCESSED_BY, env->id[0], 0));
+	ASSERT_EQ(0, faulty_fail_next(control, HMMRT_FAULTY_PREPARE, 6));
+	ASSERT_EQ(0, advise_at(buf, LEN, SET_ACCESSED_BY, A));
 	for (try = 0; try < 2000 && stats.out_mapped_pages < PAGES; try++) {
-		ASSERT_EQ(0, cmd_stats(env->manager, env->id[0], &stats));
+		ASSERT_EQ(0, cmd_stats(space, id_of(A), &stats));
 		usleep(10000);
 	}
 	EXPECT_LE(PAGES, stats.out_mapped_pages);
-	ASSERT_EQ(0, faulty_run_faults(env));
-	ASSERT_EQ(0, cmd_stats(env->manager, env->id[0], &stats));
+	ASSERT_EQ(0, read_pages());
+	ASSERT_EQ(0, cmd_stats(space, id_of(A), &stats));
 	EXPECT_EQ(0, stats.out_device_faults);
 }
 
 /* Failed allocations must not create struct pages for all device memory. */
 TEST_F(broken, device_without_memory_maps_pages_remotely)
 {
-	struct faulty_env *env = &self->env;
 	struct hmmrt_prefetch result;
 
-	ASSERT_EQ(0, faulty_fail_always(env->control, HMMRT_FAULTY_POPULATE));
-	ASSERT_EQ(0, cmd_prefetch(env->manager, env->buf, LEN, env->id[0],
-				  &result));
+	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_POPULATE));
+	ASSERT_EQ(0, cmd_prefetch(space, buf, LEN, id_of(A), &result));
 	EXPECT_EQ(PAGES, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
-	ASSERT_EQ(0, faulty_run_faults(env));
-	ASSERT_EQ(0, faulty_write(env->fd[0], env->buf, env->first));
-	EXPECT_EQ(PAGES, pages_at(env->manager, env->buf, LEN,
-				  HMMRT_LOCATION_HOST));
-	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
+	ASSERT_EQ(0, read_pages());
+	ASSERT_EQ(0, faulty_write(fds[A], buf, first));
+	EXPECT_AT(HOST, buf, LEN);
+	EXPECT_EQ(-1, pages_check(buf, LEN, first));
 }
 
 /* --- the kernel's fault injection ----------------------------------------- */
@@ -927,7 +824,6 @@ TEST_F(broken, fault_injection_fails_one_call_in_three)
 {
 	static const char *const ops[] = { "populate", "copy_to_device",
 					   "copy_from_peer" };
-	struct faulty_env *env = &self->env;
 	unsigned int i, round, failed = 0;
 
 	if (access("/sys/kernel/debug/hmmrt_faulty", F_OK))
@@ -937,13 +833,13 @@ TEST_F(broken, fault_injection_fails_one_call_in_three)
 		ASSERT_TRUE(write_setting(ops[i], "times", "-1"));
 	}
 	for (round = 0; round < 50; round++) {
-		ASSERT_EQ(0, faulty_run_to_device(env));
-		failed += faulty_env_pages_on(env, 0) < (long)PAGES;
-		ASSERT_EQ(0, faulty_range(env->fd[1], HMMRT_FAULTY_IOC_FAULT,
-					  env->buf, LEN));
-		ASSERT_EQ(0, faulty_run_faults(env));
-		ASSERT_EQ(-1, pages_check(env->buf, LEN, env->first));
-		pages_fill(env->buf, LEN, ++env->first);
+		ASSERT_EQ(0, to_device(A, buf, LEN));
+		failed += pages_on(A) < (long)PAGES;
+		ASSERT_EQ(0, faulty_range(fds[B], HMMRT_FAULTY_IOC_FAULT, buf,
+					  LEN));
+		ASSERT_EQ(0, read_pages());
+		ASSERT_EQ(-1, pages_check(buf, LEN, first));
+		pages_fill(buf, LEN, ++first);
 	}
 	EXPECT_LT(0, failed);
 }

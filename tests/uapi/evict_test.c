@@ -5,80 +5,44 @@
  */
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/faulty_env.h"
-#include "lib/harness.h"
-#include "lib/session.h"
+#include "lib/faulty_fixture.h"
 #include "lib/tracing.h"
 
-#define HOST HMMRT_LOCATION_HOST
+FAULTY_FIXTURE(evict, .first = 9000)
 
-FIXTURE(evict) {
-	struct faulty_env env;
-	struct hmmrt_page pages[PAGES];
-};
-
-FIXTURE_SETUP(evict)
-{
-	struct faulty_env *env = &self->env;
-
-	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
-	ASSERT_EQ(0, faulty_env_start(env));
-	env->first = 9000;
-	pages_fill(env->buf, LEN, env->first);
-}
-
-FIXTURE_TEARDOWN(evict)
-{
-	if (getenv("HMMRT_MODULE_DIR"))
-		EXPECT_EQ(0, faulty_env_end(&self->env));
-}
-
-static int advise(const struct faulty_env *env, size_t len, uint32_t kind,
-		  uint32_t location)
-{
-	return cmd_advise(env->manager, env->buf, len, kind, location, 0);
-}
+static struct hmmrt_page report[PAGES];
 
 /* Counts the leading pages, up to @count, that the device reads correctly. */
-static size_t read_right(const struct faulty_env *env, unsigned int device,
-			 size_t count)
+static size_t read_right(unsigned int device, size_t count)
 {
 	uint64_t value;
 	size_t i;
 
 	for (i = 0; i < count; i++) {
-		if (faulty_read(env->fd[device], env->buf + i * PAGE_BYTES,
-				&value) ||
-		    value != env->first + i)
+		if (faulty_read(fds[device], buf + i * PAGE_BYTES, &value) ||
+		    value != first + i)
 			break;
 	}
 	return i;
 }
 
-static uint64_t faults(const struct faulty_env *env, unsigned int device)
+static uint64_t faults(unsigned int device)
 {
-	struct hmmrt_stats stats = { 0 };
-
-	cmd_stats(env->manager, env->id[device], &stats);
-	return stats.out_device_faults;
+	return stats_of(device).out_device_faults;
 }
 
-static size_t count_pages(FIXTURE_DATA(evict) *self,
-			  bool (*is)(uint32_t id,
+static size_t count_pages(bool (*is)(uint32_t id,
 				     const struct hmmrt_page *page))
 {
-	const struct faulty_env *env = &self->env;
 	size_t i, found = 0;
 
-	if (cmd_pages(env->manager, env->buf, LEN, self->pages))
+	if (cmd_pages(space, buf, LEN, report))
 		return 0;
 	for (i = 0; i < PAGES; i++)
-		found += is(env->id[0], &self->pages[i]);
+		found += is(id_of(A), &report[i]);
 	return found;
 }
 
@@ -98,13 +62,13 @@ static bool has_duplicate(uint32_t id, const struct hmmrt_page *page)
 }
 
 /* Waits until an AccessedBy device has entries again, without a fault. */
-static bool wait_mapped(FIXTURE_DATA(evict) *self, bool on_host)
+static bool wait_mapped(bool on_host)
 {
 	unsigned int try;
 
 	for (try = 0; try < 1000; try++) {
-		if (count_pages(self, on_host ? is_mapped_on_host :
-						is_mapped) == PAGES)
+		if (count_pages(on_host ? is_mapped_on_host : is_mapped) ==
+		    PAGES)
 			return true;
 		usleep(10000);
 	}
@@ -113,40 +77,34 @@ static bool wait_mapped(FIXTURE_DATA(evict) *self, bool on_host)
 
 TEST_F(evict, accessed_by_device_maps_evicted_pages)
 {
-	struct faulty_env *env = &self->env;
-
-	ASSERT_EQ(0, faulty_env_put_on(env, 1));
-	ASSERT_EQ(0, cmd_peer(env->manager, env->id[0], env->id[1],
-			      HMMRT_PEER_ENABLE, NULL));
+	ASSERT_EQ(0, put_on(B));
 	ASSERT_EQ(0,
-		  advise(env, LEN, HMMRT_ADVICE_SET_ACCESSED_BY, env->id[0]));
-	ASSERT_TRUE(wait_mapped(self, false));
-	ASSERT_EQ(PAGES, faulty_env_pages_on(env, 1));
-	ASSERT_EQ(PAGES, read_right(env, 0, PAGES));
-	ASSERT_EQ(0, faulty_evict(env->control, 1));
-	ASSERT_TRUE(wait_mapped(self, true));
-	EXPECT_EQ(PAGES, read_right(env, 0, PAGES));
-	pages_fill(env->buf, LEN, ++env->first);
-	EXPECT_EQ(PAGES, read_right(env, 0, PAGES));
-	EXPECT_EQ(0, faults(env, 0));
-	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
+		  cmd_peer(space, id_of(A), id_of(B), HMMRT_PEER_ENABLE, NULL));
+	ASSERT_EQ(0, advise_at(buf, LEN, SET_ACCESSED_BY, A));
+	ASSERT_TRUE(wait_mapped(false));
+	ASSERT_EQ(PAGES, pages_on(B));
+	ASSERT_EQ(PAGES, read_right(A, PAGES));
+	ASSERT_EQ(0, faulty_evict(control, B));
+	ASSERT_TRUE(wait_mapped(true));
+	EXPECT_EQ(PAGES, read_right(A, PAGES));
+	pages_fill(buf, LEN, ++first);
+	EXPECT_EQ(PAGES, read_right(A, PAGES));
+	EXPECT_EQ(0, faults(A));
+	EXPECT_EQ(-1, pages_check(buf, LEN, first));
 }
 
 TEST_F(evict, evicted_pages_return_to_their_preferred_device)
 {
-	struct faulty_env *env = &self->env;
-
-	ASSERT_EQ(0, advise(env, LEN, HMMRT_ADVICE_SET_PREFERRED_LOCATION,
-			    env->id[1]));
-	ASSERT_EQ(0, faulty_env_put_on(env, 1));
-	ASSERT_EQ(0, faulty_evict(env->control, 1));
-	EXPECT_EQ(PAGES, pages_at(env->manager, env->buf, LEN, HOST));
+	ASSERT_EQ(0, advise_at(buf, LEN, SET_PREFERRED_LOCATION, B));
+	ASSERT_EQ(0, put_on(B));
+	ASSERT_EQ(0, faulty_evict(control, B));
+	EXPECT_AT(HOST, buf, LEN);
 	/* Faults of the other device do not migrate the pages. */
-	EXPECT_EQ(PAGES, read_right(env, 0, PAGES));
-	EXPECT_EQ(PAGES, pages_at(env->manager, env->buf, LEN, HOST));
-	EXPECT_EQ(PAGES, read_right(env, 1, PAGES));
-	EXPECT_EQ(PAGES, faulty_env_pages_on(env, 1));
-	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
+	EXPECT_EQ(PAGES, read_right(A, PAGES));
+	EXPECT_AT(HOST, buf, LEN);
+	EXPECT_EQ(PAGES, read_right(B, PAGES));
+	EXPECT_EQ(PAGES, pages_on(B));
+	EXPECT_EQ(-1, pages_check(buf, LEN, first));
 }
 
 /*
@@ -156,52 +114,49 @@ TEST_F(evict, evicted_pages_return_to_their_preferred_device)
 TEST_F(evict, duplicates_are_dropped_and_made_again)
 {
 	const size_t count = PAGES / 4, len = LEN / 4;
-	struct faulty_env *env = &self->env;
 	size_t duplicates;
 
-	ASSERT_EQ(0, faulty_env_put_on(env, 0));
-	ASSERT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_HOST,
-				  env->buf, len));
-	ASSERT_EQ(0, advise(env, len, HMMRT_ADVICE_SET_READ_MOSTLY, 0));
-	ASSERT_EQ(count, read_right(env, 0, count));
-	duplicates = count_pages(self, has_duplicate);
+	ASSERT_EQ(0, put_on(A));
+	ASSERT_EQ(0, faulty_range(fds[A], HMMRT_FAULTY_IOC_TO_HOST, buf, len));
+	ASSERT_EQ(0, advise(buf, len, SET_READ_MOSTLY));
+	ASSERT_EQ(count, read_right(A, count));
+	duplicates = count_pages(has_duplicate);
 	ASSERT_LT(0, duplicates);
-	ASSERT_EQ(PAGES - count, faulty_env_pages_on(env, 0));
-	EXPECT_EQ(0, faulty_evict(env->control, 0));
-	EXPECT_EQ(PAGES, pages_at(env->manager, env->buf, LEN, HOST));
-	EXPECT_EQ(0, count_pages(self, has_duplicate));
-	EXPECT_EQ(count, read_right(env, 0, count));
-	EXPECT_EQ(duplicates, count_pages(self, has_duplicate));
-	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
-	pages_fill(env->buf, LEN, ++env->first);
-	EXPECT_EQ(0, count_pages(self, has_duplicate));
-	EXPECT_EQ(0, faulty_evict(env->control, 0));
-	EXPECT_EQ(count, read_right(env, 0, count));
-	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
+	ASSERT_EQ(PAGES - count, pages_on(A));
+	EXPECT_EQ(0, faulty_evict(control, A));
+	EXPECT_AT(HOST, buf, LEN);
+	EXPECT_EQ(0, count_pages(has_duplicate));
+	EXPECT_EQ(count, read_right(A, count));
+	EXPECT_EQ(duplicates, count_pages(has_duplicate));
+	EXPECT_EQ(-1, pages_check(buf, LEN, first));
+	pages_fill(buf, LEN, ++first);
+	EXPECT_EQ(0, count_pages(has_duplicate));
+	EXPECT_EQ(0, faulty_evict(control, A));
+	EXPECT_EQ(count, read_right(A, count));
+	EXPECT_EQ(-1, pages_check(buf, LEN, first));
 }
 
 TEST_F(evict, evicted_pages_report_eviction_as_cause)
 {
-	struct faulty_env *env = &self->env;
 	size_t i;
 
-	ASSERT_EQ(0, faulty_env_put_on(env, 1));
-	ASSERT_EQ(0, cmd_pages(env->manager, env->buf, LEN, self->pages));
+	ASSERT_EQ(0, put_on(B));
+	ASSERT_EQ(0, cmd_pages(space, buf, LEN, report));
 	for (i = 0; i < PAGES; i++) {
-		ASSERT_EQ(HMMRT_CAUSE_PREFETCH, self->pages[i].cause);
-		ASSERT_NE(0, self->pages[i].time);
+		ASSERT_EQ(HMMRT_CAUSE_PREFETCH, report[i].cause);
+		ASSERT_NE(0, report[i].time);
 	}
-	ASSERT_EQ(0, faulty_evict(env->control, 1));
-	ASSERT_EQ(0, cmd_pages(env->manager, env->buf, LEN, self->pages));
+	ASSERT_EQ(0, faulty_evict(control, B));
+	ASSERT_EQ(0, cmd_pages(space, buf, LEN, report));
 	for (i = 0; i < PAGES; i++) {
-		ASSERT_EQ(HOST, self->pages[i].location);
-		ASSERT_EQ(HMMRT_CAUSE_EVICTION, self->pages[i].cause);
-		ASSERT_NE(0, self->pages[i].time);
+		ASSERT_EQ(HOST, report[i].location);
+		ASSERT_EQ(HMMRT_CAUSE_EVICTION, report[i].cause);
+		ASSERT_NE(0, report[i].time);
 	}
-	ASSERT_EQ(PAGES, read_right(env, 1, PAGES));
-	ASSERT_EQ(0, cmd_pages(env->manager, env->buf, LEN, self->pages));
+	ASSERT_EQ(PAGES, read_right(B, PAGES));
+	ASSERT_EQ(0, cmd_pages(space, buf, LEN, report));
 	for (i = 0; i < PAGES; i++)
-		ASSERT_EQ(HMMRT_CAUSE_DEVICE_FAULT, self->pages[i].cause);
+		ASSERT_EQ(HMMRT_CAUSE_DEVICE_FAULT, report[i].cause);
 }
 
 /* --- invalidations of a device -------------------------------------------- */
@@ -213,67 +168,60 @@ TEST_F(evict, evicted_pages_report_eviction_as_cause)
  * Maps a block of single pages and moves it to the first device; NULL on
  * failure.
  */
-static char *block_on_device(const struct faulty_env *env)
+static char *block_on_device(void)
 {
-	char *buf = arena_anon(BLOCK_BYTES);
+	char *block = arena_anon(BLOCK_BYTES);
 
-	if (!buf || madvise(buf, BLOCK_BYTES, MADV_NOHUGEPAGE))
+	if (!block || madvise(block, BLOCK_BYTES, MADV_NOHUGEPAGE))
 		return NULL;
-	pages_fill(buf, BLOCK_BYTES, env->first);
-	if (faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE, buf,
-			 BLOCK_BYTES))
+	pages_fill(block, BLOCK_BYTES, first);
+	if (to_device(A, block, BLOCK_BYTES))
 		return NULL;
-	return pages_at(env->manager, buf, BLOCK_BYTES, env->id[0]) ==
+	return pages_at(space, block, BLOCK_BYTES, id_of(A)) ==
 			       (long)BLOCK_PAGES ?
-		       buf :
+		       block :
 		       NULL;
 }
 
-static uint64_t evicted(const struct faulty_env *env, unsigned int device)
+static uint64_t evicted(unsigned int device)
 {
-	struct hmmrt_stats stats = { 0 };
-
-	cmd_stats(env->manager, env->id[device], &stats);
-	return stats.out_evicted_pages;
+	return stats_of(device).out_evicted_pages;
 }
 
 /* Counts a device's invalidations while the first device is evicted. */
-static int invalidations_to_evict(const struct faulty_env *env,
-				  unsigned int device)
+static int invalidations_to_evict(unsigned int device)
 {
-	int before = faulty_invalidations(env->control, device);
-	int rc = faulty_evict(env->control, 0);
+	int before = faulty_invalidations(control, device);
+	int rc = faulty_evict(control, A);
 
-	return rc ? rc : faulty_invalidations(env->control, device) - before;
+	return rc ? rc : faulty_invalidations(control, device) - before;
 }
 
 TEST_F(evict, chunk_of_single_pages_takes_one_invalidation)
 {
-	struct faulty_env *env = &self->env;
 	static struct hmmrt_page pages[BLOCK_PAGES];
-	char *buf = block_on_device(env);
+	char *buf = block_on_device();
 	int count;
 	size_t i;
 
 	ASSERT_NE(NULL, buf);
-	count = invalidations_to_evict(env, 0);
+	count = invalidations_to_evict(A);
 	EXPECT_LE(1, count);
 	EXPECT_GE(INVALIDATIONS_MAX, count);
-	EXPECT_EQ(BLOCK_PAGES, evicted(env, 0));
-	ASSERT_EQ(0, cmd_pages(env->manager, buf, BLOCK_BYTES, pages));
+	EXPECT_EQ(BLOCK_PAGES, evicted(A));
+	ASSERT_EQ(0, cmd_pages(space, buf, BLOCK_BYTES, pages));
 	for (i = 0; i < BLOCK_PAGES; i++) {
 		ASSERT_EQ(HOST, pages[i].location);
 		ASSERT_EQ(HMMRT_CAUSE_EVICTION, pages[i].cause);
-		ASSERT_EQ(0, pages[i].mapped_by & 1u << env->id[0]);
+		ASSERT_EQ(0, pages[i].mapped_by & 1u << id_of(A));
 	}
-	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, env->first));
+	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, first));
 }
 
 /* Half of the block is unmapped before the eviction. */
 TEST_F(evict, only_pages_that_migrate_back_are_counted)
 {
-	struct faulty_env *env = &self->env;
-	char *buf = block_on_device(env);
+	char *buf = block_on_device();
 	uint64_t value = 0;
 
 	ASSERT_NE(NULL, buf);
@@ -282,72 +230,64 @@ TEST_F(evict, only_pages_that_migrate_back_are_counted)
 	 * Splitting a mapping inside a block removes all its entries; fault
 	 * them in.
 	 */
-	ASSERT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_FAULT, buf,
+	ASSERT_EQ(0, faulty_range(fds[A], HMMRT_FAULTY_IOC_FAULT, buf,
 				  BLOCK_BYTES / 2));
-	ASSERT_EQ(0, faulty_evict(env->control, 0));
-	EXPECT_EQ(BLOCK_PAGES / 2, evicted(env, 0));
-	EXPECT_EQ(0, faulty_read(env->fd[0], buf, &value));
-	EXPECT_EQ(env->first, value);
-	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES / 2, env->first));
+	ASSERT_EQ(0, faulty_evict(control, A));
+	EXPECT_EQ(BLOCK_PAGES / 2, evicted(A));
+	EXPECT_EQ(0, faulty_read(fds[A], buf, &value));
+	EXPECT_EQ(first, value);
+	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES / 2, first));
 }
 
 /* Entries for pages in other locations stay. */
 TEST_F(evict, entries_for_other_locations_stay)
 {
 	const size_t half = BLOCK_BYTES / 2, half_pages = BLOCK_PAGES / 2;
-	struct faulty_env *env = &self->env;
 	static struct hmmrt_page pages[BLOCK_PAGES];
-	char *buf = block_on_device(env);
+	char *buf = block_on_device();
 	uint64_t value = 0;
 	size_t i;
 
 	ASSERT_NE(NULL, buf);
-	ASSERT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_HOST, buf,
-				  half));
-	ASSERT_EQ(0, cmd_advise(env->manager, buf, half,
-				HMMRT_ADVICE_SET_PREFERRED_LOCATION, HOST, 0));
+	ASSERT_EQ(0, faulty_range(fds[A], HMMRT_FAULTY_IOC_TO_HOST, buf, half));
+	ASSERT_EQ(0, advise_at(buf, half, SET_PREFERRED_LOCATION, HOST));
 	for (i = 0; i < half_pages; i++)
-		ASSERT_EQ(0, faulty_read(env->fd[0], buf + i * PAGE_BYTES,
-					 &value));
-	EXPECT_GE(INVALIDATIONS_MAX, invalidations_to_evict(env, 0));
-	ASSERT_EQ(0, cmd_pages(env->manager, buf, BLOCK_BYTES, pages));
+		ASSERT_EQ(0, faulty_read(fds[A], buf + i * PAGE_BYTES, &value));
+	EXPECT_GE(INVALIDATIONS_MAX, invalidations_to_evict(A));
+	ASSERT_EQ(0, cmd_pages(space, buf, BLOCK_BYTES, pages));
 	for (i = 0; i < BLOCK_PAGES; i++) {
 		ASSERT_EQ(HOST, pages[i].location);
-		ASSERT_EQ(i < half_pages, is_mapped(env->id[0], &pages[i]));
+		ASSERT_EQ(i < half_pages, is_mapped(id_of(A), &pages[i]));
 	}
-	EXPECT_EQ(half_pages, evicted(env, 0));
-	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, env->first));
+	EXPECT_EQ(half_pages, evicted(A));
+	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, first));
 }
 
 /* A peer gets no invalidation for each page, either. */
 TEST_F(evict, peer_that_maps_a_chunk_takes_one_invalidation)
 {
-	struct faulty_env *env = &self->env;
-	char *buf = block_on_device(env);
+	char *buf = block_on_device();
 	uint64_t value = 0;
 	int count;
 	size_t i;
 
 	ASSERT_NE(NULL, buf);
-	ASSERT_EQ(0, cmd_peer(env->manager, env->id[1], env->id[0],
-			      HMMRT_PEER_ENABLE, NULL));
+	ASSERT_EQ(0,
+		  cmd_peer(space, id_of(B), id_of(A), HMMRT_PEER_ENABLE, NULL));
 	/* It cannot allocate device memory, so it maps its peer's pages. */
-	ASSERT_EQ(0, faulty_fail_always(env->control, HMMRT_FAULTY_POPULATE));
+	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_POPULATE));
 	for (i = 0; i < BLOCK_PAGES; i++)
-		ASSERT_EQ(0, faulty_read(env->fd[1], buf + i * PAGE_BYTES,
-					 &value));
-	ASSERT_EQ(BLOCK_PAGES, (size_t)pages_at(env->manager, buf, BLOCK_BYTES,
-						env->id[0]));
-	count = invalidations_to_evict(env, 1);
+		ASSERT_EQ(0, faulty_read(fds[B], buf + i * PAGE_BYTES, &value));
+	ASSERT_AT(A, buf, BLOCK_BYTES);
+	count = invalidations_to_evict(B);
 	EXPECT_LE(1, count);
 	EXPECT_GE(INVALIDATIONS_MAX, count);
-	pages_fill(buf, BLOCK_BYTES, ++env->first);
+	pages_fill(buf, BLOCK_BYTES, ++first);
 	for (i = 0; i < BLOCK_PAGES; i += 16) {
-		ASSERT_EQ(0, faulty_read(env->fd[1], buf + i * PAGE_BYTES,
-					 &value));
-		ASSERT_EQ(env->first + i, value);
+		ASSERT_EQ(0, faulty_read(fds[B], buf + i * PAGE_BYTES, &value));
+		ASSERT_EQ(first + i, value);
 	}
-	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, env->first));
+	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, first));
 }
 
 /* --- choosing a victim among many processes ------------------------------- */
@@ -410,11 +350,9 @@ static unsigned int end_many(unsigned int count, int go[2], int ready[2])
 /* The search examines a limited number of accounts with interrupts off. */
 TEST_F(evict, victim_search_bounds_time_with_interrupts_off)
 {
-	struct faulty_env *env = &self->env;
-	char *buf = arena_anon(DEVICE_BYTES);
+	char *buf = ANON(DEVICE_BYTES);
 	int go[2], ready[2];
 
-	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(0, madvise(buf, DEVICE_BYTES, MADV_NOHUGEPAGE));
 	ASSERT_EQ(0, pipe2(go, O_CLOEXEC));
 	ASSERT_EQ(0, pipe2(ready, O_CLOEXEC));
@@ -423,8 +361,7 @@ TEST_F(evict, victim_search_bounds_time_with_interrupts_off)
 	 * This process exceeds its share, and gives up memory for one that has
 	 * none.
 	 */
-	EXPECT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE, buf,
-				  DEVICE_BYTES));
+	EXPECT_EQ(0, to_device(A, buf, DEVICE_BYTES));
 	EXPECT_TRUE(tracing_start());
 	EXPECT_EQ(1, start_many(1, go, ready));
 	EXPECT_LT(MANY / 2, tracing_most("hmmrt_claim", "accounts="));
@@ -442,8 +379,6 @@ TEST_F(evict, victim_search_bounds_time_with_interrupts_off)
 
 struct creator {
 	pthread_t thread;
-	int manager;
-	uint32_t id;
 	int objects[VICTIMS + 1];
 	unsigned int created;
 	int rc;
@@ -456,8 +391,7 @@ static void *create_until_refused(void *arg)
 
 	creator->rc = 0;
 	while (creator->created < ARRAY_SIZE(creator->objects)) {
-		int object = cmd_object_create(creator->manager, BLOCK_BYTES,
-					       creator->id, 0);
+		int object = cmd_object_create(space, BLOCK_BYTES, id_of(A), 0);
 
 		if (object < 0) {
 			creator->rc = object;
@@ -476,13 +410,11 @@ static void *create_until_refused(void *arg)
  */
 TEST_F(evict, victim_that_became_a_pinned_object_is_none)
 {
-	struct faulty_env *env = &self->env;
-	char *buf = arena_anon(VICTIMS * BLOCK_BYTES);
+	char *buf = ANON(VICTIMS * BLOCK_BYTES);
 	struct creator creators[CREATORS];
 	unsigned int i, j, created = 0;
 	int go[2], ready[2], rest;
 
-	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(0, madvise(buf, VICTIMS * BLOCK_BYTES, MADV_NOHUGEPAGE));
 	ASSERT_EQ(0, pipe2(go, O_CLOEXEC));
 	ASSERT_EQ(0, pipe2(ready, O_CLOEXEC));
@@ -490,16 +422,14 @@ TEST_F(evict, victim_that_became_a_pinned_object_is_none)
 	 * A search looks first at this process, which is charged first. The
 	 * others share the last block.
 	 */
-	rest = cmd_object_create(env->manager,
+	rest = cmd_object_create(space,
 				 DEVICE_BYTES - (VICTIMS + 1) * BLOCK_BYTES,
-				 env->id[0], 0);
+				 id_of(A), 0);
 	ASSERT_LE(0, rest);
-	EXPECT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE, buf,
-				  VICTIMS * BLOCK_BYTES));
+	EXPECT_EQ(0, to_device(A, buf, VICTIMS * BLOCK_BYTES));
 	EXPECT_EQ(MANY, start_many(MANY, go, ready));
 	for (i = 0; i < CREATORS; i++) {
-		creators[i] = (struct creator){ .manager = env->manager,
-						.id = env->id[0] };
+		creators[i] = (struct creator){ 0 };
 		ASSERT_EQ(0, pthread_create(&creators[i].thread, NULL,
 					    create_until_refused,
 					    &creators[i]));
@@ -515,8 +445,7 @@ TEST_F(evict, victim_that_became_a_pinned_object_is_none)
 		created += creators[i].created;
 	EXPECT_EQ(VICTIMS, created);
 	EXPECT_TRUE(tracing_start());
-	EXPECT_EQ(-ENOMEM, cmd_object_create(env->manager, BLOCK_BYTES,
-					     env->id[0], 0));
+	EXPECT_EQ(-ENOMEM, cmd_object_create(space, BLOCK_BYTES, id_of(A), 0));
 	EXPECT_LT(MANY / 2, tracing_most("hmmrt_claim", "accounts="));
 	EXPECT_LT(0, tracing_most("hmmrt_claim", "pauses="));
 	EXPECT_EQ(1, tracing_count("hmmrt_claim", ""));

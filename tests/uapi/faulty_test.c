@@ -13,88 +13,77 @@
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 
-#include "lib/faulty_env.h"
-#include "lib/harness.h"
-#include "lib/session.h"
+#include "lib/faulty_fixture.h"
 
 /* More calls than any step makes. */
 #define MAX_NTH		5000
 
 /* --- ways to use a device ------------------------------------------------- */
 
-static int start_on_host(struct faulty_env *env)
+static int start_on_host(void)
 {
-	(void)env;
 	return 0;
 }
 
-static int start_on_device(struct faulty_env *env)
+static int start_on_device(void)
 {
-	return faulty_env_put_on(env, 0);
+	return put_on(A);
 }
 
-static int start_on_peer(struct faulty_env *env)
+static int start_on_peer(void)
 {
-	return faulty_env_put_on(env, 1);
+	return put_on(B);
 }
 
-static int run_fault_range(struct faulty_env *env)
+static int run_faults(void)
 {
-	return faulty_range(env->fd[0], HMMRT_FAULTY_IOC_FAULT, env->buf, LEN);
+	return read_pages();
 }
 
-static int run_to_host(struct faulty_env *env)
+static int run_to_device(void)
 {
-	return faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_HOST, env->buf,
-			    LEN);
+	return to_device(A, buf, LEN);
 }
 
-static int run_exclusive(struct faulty_env *env)
+static int run_fault_range(void)
 {
-	return faulty_range(env->fd[0], HMMRT_FAULTY_IOC_EXCLUSIVE, env->buf,
-			    LEN);
+	return faulty_range(fds[A], HMMRT_FAULTY_IOC_FAULT, buf, LEN);
 }
 
-static int run_prefetch(struct faulty_env *env)
+static int run_to_host(void)
 {
-	return cmd_prefetch(env->manager, env->buf, LEN, env->id[0], NULL);
+	return faulty_range(fds[A], HMMRT_FAULTY_IOC_TO_HOST, buf, LEN);
 }
 
-static int run_prefetch_to_host(struct faulty_env *env)
+static int run_exclusive(void)
 {
-	return cmd_prefetch(env->manager, env->buf, LEN, HMMRT_LOCATION_HOST,
-			    NULL);
+	return faulty_range(fds[A], HMMRT_FAULTY_IOC_EXCLUSIVE, buf, LEN);
 }
 
-static int run_evict(struct faulty_env *env)
+static int run_prefetch(void)
 {
-	return faulty_evict(env->control, 0);
+	return prefetch(A, buf, LEN);
+}
+
+static int run_prefetch_to_host(void)
+{
+	return prefetch(HOST, buf, LEN);
+}
+
+static int run_evict(void)
+{
+	return faulty_evict(control, A);
 }
 
 /* Unbinding cannot fail: a page that cannot be read stays on the device. */
-static int run_unbind(struct faulty_env *env)
+static int run_unbind(void)
 {
-	close(env->fd[0]);
-	env->fd[0] = open_faulty(0);
-	return env->fd[0] < 0 ? env->fd[0] : 0;
+	close(fds[A]);
+	fds[A] = open_faulty(0);
+	return fds[A] < 0 ? fds[A] : 0;
 }
 
-FIXTURE(binding) {
-	struct faulty_env env;
-};
-
-FIXTURE_SETUP(binding)
-{
-	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
-	ASSERT_EQ(0, faulty_env_start(&self->env));
-}
-
-FIXTURE_TEARDOWN(binding)
-{
-	if (getenv("HMMRT_MODULE_DIR"))
-		EXPECT_EQ(0, faulty_env_end(&self->env));
-}
+FAULTY_FIXTURE(binding)
 
 static int bind_rc(int fd)
 {
@@ -108,13 +97,13 @@ TEST_F(binding, is_a_call_of_its_own)
 	uint64_t value;
 
 	ASSERT_LE(0, fd);
-	EXPECT_EQ(-ENODEV, faulty_read(fd, self->env.buf, &value));
+	EXPECT_EQ(-ENODEV, faulty_read(fd, buf, &value));
 	EXPECT_EQ(-EBUSY, bind_rc(fd));
-	close(self->env.fd[0]);
+	close(fds[A]);
 	EXPECT_EQ(0, bind_rc(fd));
-	EXPECT_EQ(0, faulty_read(fd, self->env.buf, &value));
+	EXPECT_EQ(0, faulty_read(fd, buf, &value));
 	EXPECT_EQ(-EBUSY, bind_rc(fd));
-	self->env.fd[0] = fd;
+	fds[A] = fd;
 }
 
 TEST_F(binding, of_a_file_whose_device_is_gone_is_enodev)
@@ -122,152 +111,77 @@ TEST_F(binding, of_a_file_whose_device_is_gone_is_enodev)
 	int fd = open("/dev/hmmrt-faulty1", O_RDWR | O_CLOEXEC);
 
 	ASSERT_LE(0, fd);
-	close(self->env.fd[1]);
-	ASSERT_EQ(0, faulty_devices(self->env.control, 1));
+	close(fds[B]);
+	ASSERT_EQ(0, faulty_devices(control, 1));
 	EXPECT_EQ(-ENODEV, bind_rc(fd));
-	self->env.fd[1] = fd;
+	fds[B] = fd;
 }
 
-FIXTURE(failing) {
-	struct faulty_env env;
-};
+FAULTY_FIXTURE(failing)
 
 FIXTURE_VARIANT(failing) {
 	enum hmmrt_faulty_op op;
-	int (*start)(struct faulty_env *env);
-	int (*run)(struct faulty_env *env);
+	int (*start)(void);
+	int (*run)(void);
 	int error;		/* allowed errno; 0: must succeed */
 	bool moves;		/* to the device without failures */
 };
 
-#define FAILING(_op, _start, _run) \
-	.op = HMMRT_FAULTY_##_op, .start = (_start), .run = (_run)
+#define FAILING(name, _op, _start, _run, ...)				\
+	VARIANT(failing, name, .op = HMMRT_FAULTY_##_op,		\
+		.start = start_##_start, .run = run_##_run, ##__VA_ARGS__)
 
-FIXTURE_VARIANT_ADD(failing, populate_in_faults) {
-	FAILING(POPULATE, start_on_host, faulty_run_faults), .moves = true,
-};
-
-FIXTURE_VARIANT_ADD(failing, populate_in_fault_range) {
-	FAILING(POPULATE, start_on_host, run_fault_range), .moves = true,
-};
-
-FIXTURE_VARIANT_ADD(failing, populate_in_prefetch) {
-	FAILING(POPULATE, start_on_host, run_prefetch), .moves = true,
-};
-
-FIXTURE_VARIANT_ADD(failing, populate_in_migration) {
-	FAILING(POPULATE, start_on_host, faulty_run_to_device), .moves = true,
-};
-
-FIXTURE_VARIANT_ADD(failing, populate_in_migration_from_a_peer) {
-	FAILING(POPULATE, start_on_peer, faulty_run_to_device), .moves = true,
-};
-
-FIXTURE_VARIANT_ADD(failing, prepare_in_faults) {
-	FAILING(PREPARE, start_on_host, faulty_run_faults), .error = ENOMEM, .moves = true,
-};
-
-FIXTURE_VARIANT_ADD(failing, prepare_in_fault_range) {
-	FAILING(PREPARE, start_on_host, run_fault_range), .error = ENOMEM, .moves = true,
-};
-
-FIXTURE_VARIANT_ADD(failing, prepare_in_prefetch) {
-	FAILING(PREPARE, start_on_host, run_prefetch), .error = ENOMEM, .moves = true,
-};
-
-FIXTURE_VARIANT_ADD(failing, prepare_in_migration) {
-	FAILING(PREPARE, start_on_host, faulty_run_to_device), .error = ENOMEM, .moves = true,
-};
-
-FIXTURE_VARIANT_ADD(failing, prepare_in_exclusive) {
-	FAILING(PREPARE, start_on_host, run_exclusive), .error = ENOMEM,
-};
-
-FIXTURE_VARIANT_ADD(failing, copy_in_faults) {
-	FAILING(COPY_TO_DEVICE, start_on_host, faulty_run_faults), .moves = true,
-};
-
-FIXTURE_VARIANT_ADD(failing, copy_in_fault_range) {
-	FAILING(COPY_TO_DEVICE, start_on_host, run_fault_range), .moves = true,
-};
-
-FIXTURE_VARIANT_ADD(failing, copy_in_prefetch) {
-	FAILING(COPY_TO_DEVICE, start_on_host, run_prefetch), .moves = true,
-};
-
-FIXTURE_VARIANT_ADD(failing, copy_in_migration) {
-	FAILING(COPY_TO_DEVICE, start_on_host, faulty_run_to_device), .moves = true,
-};
-
-FIXTURE_VARIANT_ADD(failing, copy_out_in_migration) {
-	FAILING(COPY_TO_HOST, start_on_device, run_to_host),
-};
-
-FIXTURE_VARIANT_ADD(failing, copy_out_in_prefetch) {
-	FAILING(COPY_TO_HOST, start_on_device, run_prefetch_to_host),
-};
-
-FIXTURE_VARIANT_ADD(failing, copy_out_in_exclusive) {
-	FAILING(COPY_TO_HOST, start_on_device, run_exclusive), .error = EFAULT,
-};
-
-FIXTURE_VARIANT_ADD(failing, copy_out_in_eviction) {
-	FAILING(COPY_TO_HOST, start_on_device, run_evict),
-};
-
-FIXTURE_VARIANT_ADD(failing, copy_out_in_unbind) {
-	FAILING(COPY_TO_HOST, start_on_device, run_unbind),
-};
-
-FIXTURE_VARIANT_ADD(failing, peer_in_faults) {
-	FAILING(COPY_FROM_PEER, start_on_peer, faulty_run_faults), .moves = true,
-};
-
-FIXTURE_VARIANT_ADD(failing, peer_in_fault_range) {
-	FAILING(COPY_FROM_PEER, start_on_peer, run_fault_range), .moves = true,
-};
-
-FIXTURE_VARIANT_ADD(failing, peer_in_prefetch) {
-	FAILING(COPY_FROM_PEER, start_on_peer, run_prefetch), .moves = true,
-};
-
-FIXTURE_VARIANT_ADD(failing, peer_in_migration) {
-	FAILING(COPY_FROM_PEER, start_on_peer, faulty_run_to_device), .moves = true,
-};
-
-FIXTURE_SETUP(failing)
-{
-	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
-	ASSERT_EQ(0, faulty_env_start(&self->env));
-}
-
-FIXTURE_TEARDOWN(failing)
-{
-	if (getenv("HMMRT_MODULE_DIR"))
-		EXPECT_EQ(0, faulty_env_end(&self->env));
-}
+FAILING(populate_in_faults, POPULATE, on_host, faults, .moves = true);
+FAILING(populate_in_fault_range, POPULATE, on_host, fault_range, .moves = true);
+FAILING(populate_in_prefetch, POPULATE, on_host, prefetch, .moves = true);
+FAILING(populate_in_migration, POPULATE, on_host, to_device, .moves = true);
+FAILING(populate_in_migration_from_a_peer, POPULATE, on_peer, to_device,
+	.moves = true);
+FAILING(prepare_in_faults, PREPARE, on_host, faults, .error = ENOMEM,
+	.moves = true);
+FAILING(prepare_in_fault_range, PREPARE, on_host, fault_range, .error = ENOMEM,
+	.moves = true);
+FAILING(prepare_in_prefetch, PREPARE, on_host, prefetch, .error = ENOMEM,
+	.moves = true);
+FAILING(prepare_in_migration, PREPARE, on_host, to_device, .error = ENOMEM,
+	.moves = true);
+FAILING(prepare_in_exclusive, PREPARE, on_host, exclusive, .error = ENOMEM);
+FAILING(copy_in_faults, COPY_TO_DEVICE, on_host, faults, .moves = true);
+FAILING(copy_in_fault_range, COPY_TO_DEVICE, on_host, fault_range,
+	.moves = true);
+FAILING(copy_in_prefetch, COPY_TO_DEVICE, on_host, prefetch, .moves = true);
+FAILING(copy_in_migration, COPY_TO_DEVICE, on_host, to_device, .moves = true);
+FAILING(copy_out_in_migration, COPY_TO_HOST, on_device, to_host);
+FAILING(copy_out_in_prefetch, COPY_TO_HOST, on_device, prefetch_to_host);
+FAILING(copy_out_in_exclusive, COPY_TO_HOST, on_device, exclusive,
+	.error = EFAULT);
+FAILING(copy_out_in_eviction, COPY_TO_HOST, on_device, evict);
+FAILING(copy_out_in_unbind, COPY_TO_HOST, on_device, unbind);
+FAILING(peer_in_faults, COPY_FROM_PEER, on_peer, faults, .moves = true);
+FAILING(peer_in_fault_range, COPY_FROM_PEER, on_peer, fault_range,
+	.moves = true);
+FAILING(peer_in_prefetch, COPY_FROM_PEER, on_peer, prefetch, .moves = true);
+FAILING(peer_in_migration, COPY_FROM_PEER, on_peer, to_device, .moves = true);
 
 /*
  * Returns 0 if the nth call failed, 1 if there were fewer calls, or a negative
  * errno.
  */
-static int fail_once(struct faulty_env *env, const FIXTURE_VARIANT(failing) *variant,
-		     unsigned int nth)
+static int fail_once(const FIXTURE_VARIANT(failing) *variant, unsigned int nth)
 {
 	int rc, left;
 
-	env->first = 1000 * (nth + 1);
-	pages_fill(env->buf, LEN, env->first);
-	rc = faulty_env_devices(env);
+	first = 1000 * (nth + 1);
+	pages_fill(buf, LEN, first);
+	rc = faulty_renew();
 	if (!rc)
-		rc = variant->start(env);
+		rc = variant->start();
 	if (!rc)
-		rc = faulty_fail_nth(env->control, variant->op, nth);
+		rc = faulty_fail_nth(control, variant->op, nth);
 	if (rc)
 		return rc;
-	rc = variant->run(env);
-	left = faulty_fail_stop(env->control, variant->op);
+	rc = variant->run();
+	left = faulty_fail_stop(control, variant->op);
 	if (rc && (left || rc != -variant->error))
 		return rc;
 	/*
@@ -281,24 +195,22 @@ static int fail_once(struct faulty_env *env, const FIXTURE_VARIANT(failing) *var
 
 TEST_F(failing, failed_call_loses_no_page_and_retry_succeeds)
 {
-	struct faulty_env *env = &self->env;
 	unsigned int nth, failed = 0;
 	int rc = 0;
 
 	for (nth = 1; !rc && nth < MAX_NTH; nth += 1 + nth / 3) {
-		rc = fail_once(env, variant, nth);
+		rc = fail_once(variant, nth);
 		ASSERT_LE(0, rc)
 		{
 			TH_LOG("call %u: %d", nth, rc);
 		}
 		failed += !rc;
-		ASSERT_EQ(0, variant->run(env));
+		ASSERT_EQ(0, variant->run());
 		if (variant->moves)
-			ASSERT_EQ(0, faulty_env_put_on(env, 0));
-		ASSERT_EQ(-1, pages_check(env->buf, LEN, env->first));
-		ASSERT_EQ(PAGES, pages_at(env->manager, env->buf, LEN,
-					  HMMRT_LOCATION_HOST));
-		ASSERT_TRUE(faulty_env_is_unused(env));
+			ASSERT_EQ(0, put_on(A));
+		ASSERT_EQ(-1, pages_check(buf, LEN, first));
+		ASSERT_AT(HOST, buf, LEN);
+		ASSERT_TRUE(faulty_is_unused());
 	}
 	/*
 	 * The loop ended because no call was left to fail, and some calls
@@ -313,7 +225,6 @@ TEST_F(failing, failed_call_loses_no_page_and_retry_succeeds)
 #define OTHERS_LIMIT_S	15
 
 struct slow_copy {
-	struct faulty_env *env;
 	char *moves;		/* migrates slowly */
 	volatile uint64_t *touched;	/* same block, already on the device */
 	sem_t touch;
@@ -327,8 +238,7 @@ static void *move_slowly(void *arg)
 {
 	struct slow_copy *copy = arg;
 
-	copy->rc = faulty_range(copy->env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE,
-				copy->moves, PAGE_BYTES);
+	copy->rc = to_device(A, copy->moves, PAGE_BYTES);
 	return NULL;
 }
 
@@ -373,31 +283,12 @@ static int bystander_end(pid_t pid)
 	return -1;
 }
 
-static uint64_t cpu_faults(const struct faulty_env *env)
+static uint64_t cpu_faults(void)
 {
-	struct hmmrt_stats stats = {};
-
-	cmd_stats(env->manager, env->id[0], &stats);
-	return stats.out_cpu_faults;
+	return stats_of(A).out_cpu_faults;
 }
 
-FIXTURE(slow) {
-	struct faulty_env env;
-};
-
-FIXTURE_SETUP(slow)
-{
-	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
-	ASSERT_EQ(0, faulty_env_start(&self->env));
-	pages_fill(self->env.buf, LEN, 1);
-}
-
-FIXTURE_TEARDOWN(slow)
-{
-	if (getenv("HMMRT_MODULE_DIR"))
-		EXPECT_EQ(0, faulty_env_end(&self->env));
-}
+FAULTY_FIXTURE(slow, .first = 1)
 
 /*
  * A CPU fault waits for the slow migration of its block. Another process must
@@ -405,19 +296,16 @@ FIXTURE_TEARDOWN(slow)
  */
 TEST_F_TIMEOUT(slow, waiting_cpu_fault_blocks_no_other_process, 60)
 {
-	struct faulty_env *env = &self->env;
 	struct slow_copy copy = {
-		.env = env,
-		.moves = env->buf + PAGE_BYTES,
-		.touched = (uint64_t *)env->buf,
+		.moves = buf + PAGE_BYTES,
+		.touched = (uint64_t *)buf,
 	};
 	uint64_t faults;
 	int gate[2];
 	pid_t pid;
 
-	ASSERT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE,
-				  env->buf, PAGE_BYTES));
-	ASSERT_EQ(1, faulty_env_pages_on(env, 0));
+	ASSERT_EQ(0, to_device(A, buf, PAGE_BYTES));
+	ASSERT_EQ(1, pages_on(A));
 	ASSERT_EQ(0, pipe(gate));
 	/* Anything that takes the mmap_lock for writing must come first. */
 	pid = bystander(gate[0]);
@@ -425,60 +313,56 @@ TEST_F_TIMEOUT(slow, waiting_cpu_fault_blocks_no_other_process, 60)
 	ASSERT_EQ(0, sem_init(&copy.touch, 0, 0));
 	ASSERT_EQ(0, pthread_create(&copy.toucher, NULL, touch_during_copy,
 				    &copy));
-	faults = cpu_faults(env);
-	ASSERT_LE(0, faulty_hold(env->control, true));
+	faults = cpu_faults();
+	ASSERT_LE(0, faulty_hold(control, true));
 	ASSERT_EQ(0, pthread_create(&copy.mover, NULL, move_slowly, &copy));
-	ASSERT_EQ(0, faulty_wait_held(env->control));
+	ASSERT_EQ(0, faulty_wait_held(control));
 	sem_post(&copy.touch);
-	while (cpu_faults(env) == faults)
+	while (cpu_faults() == faults)
 		usleep(1000);
 	ASSERT_EQ(1, write(gate[1], "g", 1));
 	EXPECT_EQ(0, bystander_end(pid));
-	EXPECT_LT(0, faulty_hold(env->control, true));
-	faulty_hold(env->control, false);
+	EXPECT_LT(0, faulty_hold(control, true));
+	faulty_hold(control, false);
 	pthread_join(copy.mover, NULL);
 	pthread_join(copy.toucher, NULL);
 	EXPECT_EQ(0, copy.rc);
 	EXPECT_EQ(1, copy.found);
-	EXPECT_EQ(-1, pages_check(env->buf, LEN, 1));
+	EXPECT_EQ(-1, pages_check(buf, LEN, 1));
 }
 
 #define QUOTA_BLOCKS	8
 
 struct shrinking {
-	struct faulty_env *env;
 	int rc;
 	pthread_t thread;
 };
 
-static int quota_call(struct faulty_env *env, uint32_t operation,
-		      uint32_t priority)
+static int quota_call(uint32_t operation, uint32_t priority)
 {
 	struct hmmrt_quota quota = {
 		.size = sizeof(quota),
 		.operation = operation,
 		.scope = HMMRT_QUOTA_OF_SPACE,
-		.device_id = env->id[0],
+		.device_id = id_of(A),
 		.priority = priority,
 	};
 
-	return cmd_raw(env->manager, HMMRT_IOC_QUOTA, &quota);
+	return cmd_raw(space, HMMRT_IOC_QUOTA, &quota);
 }
 
 static void *shrink(void *arg)
 {
 	struct shrinking *shrinking = arg;
 
-	shrinking->rc = quota_call(shrinking->env, HMMRT_QUOTA_SET,
-				   HMMRT_PRIORITY_DEFAULT);
+	shrinking->rc = quota_call(HMMRT_QUOTA_SET, HMMRT_PRIORITY_DEFAULT);
 	return NULL;
 }
 
 static void *unplug(void *arg)
 {
-	struct faulty_env *env = arg;
-
-	return (void *)(intptr_t)faulty_devices(env->control, 0);
+	(void)arg;
+	return (void *)(intptr_t)faulty_devices(control, 0);
 }
 
 /*
@@ -488,25 +372,21 @@ static void *unplug(void *arg)
 TEST_F_TIMEOUT(slow, evicting_quota_call_ends_with_the_binding, 120)
 {
 	const size_t len = QUOTA_BLOCKS * BLOCK_BYTES;
-	struct faulty_env *env = &self->env;
-	struct shrinking shrinking = { .env = env };
-	char *buf = arena_anon(len);
+	struct shrinking shrinking = { 0 };
+	char *buf = FILLED(len);
 	pthread_t unplugging;
 	void *rc;
 
-	ASSERT_NE(NULL, buf);
-	pages_fill(buf, len, 1);
-	ASSERT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE, buf,
-				  len));
-	ASSERT_LE(0, faulty_hold(env->control, true));
+	ASSERT_EQ(0, to_device(A, buf, len));
+	ASSERT_LE(0, faulty_hold(control, true));
 	ASSERT_EQ(0, pthread_create(&shrinking.thread, NULL, shrink,
 				    &shrinking));
-	ASSERT_EQ(0, faulty_wait_held(env->control));
-	ASSERT_EQ(0, pthread_create(&unplugging, NULL, unplug, env));
+	ASSERT_EQ(0, faulty_wait_held(control));
+	ASSERT_EQ(0, pthread_create(&unplugging, NULL, unplug, NULL));
 	/* The call fails once the binding is on its way out. */
-	while (quota_call(env, HMMRT_QUOTA_GET, 0) != -ENODEV)
+	while (quota_call(HMMRT_QUOTA_GET, 0) != -ENODEV)
 		usleep(1000);
-	faulty_hold(env->control, false);
+	faulty_hold(control, false);
 	pthread_join(shrinking.thread, NULL);
 	EXPECT_EQ(-ENODEV, shrinking.rc);
 	pthread_join(unplugging, &rc);

@@ -14,9 +14,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-#include "lib/faulty_env.h"
-#include "lib/harness.h"
-#include "lib/session.h"
+#include "lib/faulty_fixture.h"
 
 #define SECONDS		30
 #define LEAST_OPS	2000
@@ -34,7 +32,6 @@ struct piece {
 };
 
 struct churn {
-	struct faulty_env env;
 	struct piece pieces[PIECES];
 	struct hmmrt_device_info info;
 	unsigned int seed;
@@ -65,8 +62,7 @@ static bool chunks_add_up(const struct hmmrt_device_info *info)
 
 static int read_info(struct churn *churn)
 {
-	return cmd_device_info(churn->env.manager, churn->env.id[0],
-			       &churn->info);
+	return cmd_device_info(space, id_of(A), &churn->info);
 }
 
 static int give_back(struct churn *churn, struct piece *piece)
@@ -98,8 +94,7 @@ static int take(struct churn *churn, struct piece *piece)
 	piece->addr = addr;
 	piece->pages = pages;
 	churn->used += pages;
-	rc = cmd_prefetch(churn->env.manager, addr, pages * PAGE_BYTES,
-			  churn->env.id[0], &result);
+	rc = cmd_prefetch(space, addr, pages * PAGE_BYTES, id_of(A), &result);
 	if (!rc && result.out_pages_moved != pages)
 		rc = -ENOSPC;
 	return rc;
@@ -145,10 +140,8 @@ FIXTURE_SETUP(churn)
 	unsigned int i;
 
 	memset(churn, 0, sizeof(*churn));
-	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
+	FAULTY_SETUP();
 	ASSERT_EQ(0, prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0));
-	ASSERT_EQ(0, faulty_env_start(&churn->env));
 	churn->seed = test_seed();
 	ASSERT_EQ(0, read_info(churn));
 	churn->total = churn->info.out_memory_bytes / PAGE_BYTES;
@@ -162,8 +155,7 @@ FIXTURE_SETUP(churn)
 
 FIXTURE_TEARDOWN(churn)
 {
-	if (getenv("HMMRT_MODULE_DIR"))
-		EXPECT_EQ(0, faulty_env_end(&self->churn.env));
+	FAULTY_TEARDOWN();
 }
 
 TEST_F_TIMEOUT(churn, free_partial_and_full_chunks_are_counted, 600)
@@ -171,9 +163,9 @@ TEST_F_TIMEOUT(churn, free_partial_and_full_chunks_are_counted, 600)
 	struct churn *churn = &self->churn;
 	char *buf = churn->pieces[0].base;
 	uint64_t split, merged;
-	unsigned int chunks;
+	unsigned int chunks =
+		(unsigned int)(churn->info.out_memory_bytes / BLOCK_BYTES);
 
-	chunks = (unsigned int)(churn->info.out_memory_bytes / BLOCK_BYTES);
 	split = churn->info.out_split_chunks;
 	merged = churn->info.out_merged_chunks;
 	ASSERT_EQ(BLOCK_BYTES, churn->info.out_chunk_bytes);
@@ -181,16 +173,14 @@ TEST_F_TIMEOUT(churn, free_partial_and_full_chunks_are_counted, 600)
 
 	ASSERT_EQ(buf, mmap(buf, 2 * BLOCK_BYTES, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
-	ASSERT_EQ(0, cmd_prefetch(churn->env.manager, buf, BLOCK_BYTES,
-				  churn->env.id[0], NULL));
+	ASSERT_EQ(0, prefetch(A, buf, BLOCK_BYTES));
 	ASSERT_EQ(0, read_info(churn));
 	EXPECT_EQ(1, churn->info.out_full_chunks);
 	EXPECT_EQ(0, churn->info.out_partial_chunks);
 	EXPECT_EQ(chunks - 1, churn->info.out_free_chunks);
 	EXPECT_EQ(split, churn->info.out_split_chunks);
 
-	ASSERT_EQ(0, cmd_prefetch(churn->env.manager, buf + BLOCK_BYTES,
-				  PAGE_BYTES, churn->env.id[0], NULL));
+	ASSERT_EQ(0, prefetch(A, buf + BLOCK_BYTES, PAGE_BYTES));
 	ASSERT_EQ(0, read_info(churn));
 	EXPECT_EQ(1, churn->info.out_full_chunks);
 	EXPECT_EQ(1, churn->info.out_partial_chunks);
@@ -225,7 +215,7 @@ TEST_F_TIMEOUT(churn, random_allocation_leaves_whole_chunks, 100000)
 	for (i = 0; i < PIECES; i++)
 		if (churn->pieces[i].addr)
 			ASSERT_EQ(0, give_back(churn, &churn->pieces[i]));
-	ASSERT_TRUE(faulty_env_is_unused(&churn->env));
+	ASSERT_TRUE(faulty_is_unused());
 	ASSERT_EQ(0, read_info(churn));
 	EXPECT_EQ(chunks, churn->info.out_free_chunks);
 	EXPECT_EQ(0, churn->info.out_partial_chunks);

@@ -29,7 +29,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/harness.h"
+#include "lib/fixture.h"
 #include "lib/walk.h"
 
 #define SECONDS		25
@@ -95,14 +95,12 @@ static void check_value(struct walk *walk, unsigned int page, uint64_t found)
 static int device_access(struct walk *walk, unsigned int dev, void *addr,
 			 bool write, uint64_t *value)
 {
-	struct agent *agent = &walk->session.devices[dev].agent;
 	struct outcome outcome;
 
 	if (walk->evicts)
-		return write ? faulty_write(walk->env.fd[dev], addr, *value) :
-			       faulty_read(walk->env.fd[dev], addr, value);
-	outcome = write ? agent_write(agent, addr, *value) :
-			  agent_read(agent, addr);
+		return write ? faulty_write(fds[dev], addr, *value) :
+			       faulty_read(fds[dev], addr, value);
+	outcome = write ? dev_write(dev, addr, *value) : dev_read(dev, addr);
 	if (!write)
 		*value = outcome.value;
 	return outcome.error ? outcome.error :
@@ -127,10 +125,9 @@ static bool is_read_only(struct walk *walk, unsigned int index)
 	    model_has_entry(page, at, true))
 		return false;
 	moves = model_prefetch(&walk->model, index, 1, at);
-	rc = cmd_prefetch(walk->fd, walk_addr(walk, index), PAGE_BYTES,
-			  walk->ids[at], NULL);
+	rc = prefetch(at, walk_addr(walk, index), PAGE_BYTES);
 	if (!rc)
-		rc = cmd_pages(walk->fd, walk_addr(walk, index), PAGE_BYTES,
+		rc = cmd_pages(space, walk_addr(walk, index), PAGE_BYTES,
 			       &found);
 	if (rc || moves.moved)
 		steps_fail(&walk->steps, "prefetch to where it is: %d", rc);
@@ -216,8 +213,13 @@ static void step_cpu(struct walk *walk)
 	walk_check_pages(walk, page, count, FEWER);
 }
 
-static void prefetch(struct walk *walk, unsigned int first, unsigned int count,
-		     enum model_location to)
+static uint32_t id_of_location(unsigned int location)
+{
+	return location == MODEL_ON_HOST ? HOST : id_of(location);
+}
+
+static void walk_prefetch(struct walk *walk, unsigned int first,
+			  unsigned int count, enum model_location to)
 {
 	struct hmmrt_prefetch result;
 	struct model_moves moves;
@@ -225,10 +227,8 @@ static void prefetch(struct walk *walk, unsigned int first, unsigned int count,
 
 	steps_note(&walk->steps, "prefetch of pages %u + %u to %u", first, count, to);
 	moves = model_prefetch(&walk->model, first, count, to);
-	rc = cmd_prefetch(walk->fd, walk_addr(walk, first), count * PAGE_BYTES,
-			  to == MODEL_ON_HOST ? HMMRT_LOCATION_HOST :
-						walk->ids[to],
-			  &result);
+	rc = cmd_prefetch(space, walk_addr(walk, first), count * PAGE_BYTES,
+			  id_of_location(to), &result);
 	if (rc)
 		steps_fail(&walk->steps, "HMMRT_IOC_PREFETCH: %s", strerror(-rc));
 	else if (result.out_pages_moved != moves.moved ||
@@ -257,7 +257,7 @@ static void step_prefetch(struct walk *walk)
 {
 	unsigned int first = any_page(walk), count = any_count(walk, first);
 
-	prefetch(walk, first, count, below(walk, MODEL_ON_HOST + 1));
+	walk_prefetch(walk, first, count, below(walk, MODEL_ON_HOST + 1));
 }
 
 static void map_again(struct walk *walk, unsigned int first,
@@ -282,7 +282,7 @@ static void remake_blocks(struct walk *walk, unsigned int first,
 	unsigned int block = (first + MODEL_BLOCK - 1) / MODEL_BLOCK;
 
 	for (; (block + 1) * MODEL_BLOCK <= first + count; block++) {
-		prefetch(walk, block * MODEL_BLOCK, 1, MODEL_ON_A);
+		walk_prefetch(walk, block * MODEL_BLOCK, 1, MODEL_ON_A);
 		cpu_touches(walk, block * MODEL_BLOCK, false);
 		walk_check_pages(walk, block * MODEL_BLOCK, 1, FEWER);
 	}
@@ -411,12 +411,6 @@ static void step_fork(struct walk *walk)
 	walk_check_pages(walk, 0, MODEL_PAGES, FEWER);
 }
 
-static uint32_t id_of_location(const struct walk *walk, unsigned int location)
-{
-	return location == MODEL_ON_HOST ? HMMRT_LOCATION_HOST :
-					   walk->ids[location];
-}
-
 /* Advice by itself moves nothing. */
 static void step_advise(struct walk *walk)
 {
@@ -425,12 +419,9 @@ static void step_advise(struct walk *walk)
 	unsigned int location = below(walk, MODEL_ON_HOST + 1);
 	unsigned int pages = 1u << below(walk, 10);
 	static const uint32_t kinds[] = {
-		HMMRT_ADVICE_SET_PREFERRED_LOCATION,
-		HMMRT_ADVICE_UNSET_PREFERRED_LOCATION,
-		HMMRT_ADVICE_SET_NO_MIGRATE,
-		HMMRT_ADVICE_UNSET_NO_MIGRATE,
-		HMMRT_ADVICE_SET_GRANULARITY,
-		HMMRT_ADVICE_UNSET_GRANULARITY,
+		SET_PREFERRED_LOCATION, UNSET_PREFERRED_LOCATION,
+		SET_NO_MIGRATE,		UNSET_NO_MIGRATE,
+		SET_GRANULARITY,	UNSET_GRANULARITY,
 	};
 	int rc;
 
@@ -446,8 +437,8 @@ static void step_advise(struct walk *walk)
 		else
 			advice->granularity = kind == 4 ? pages : 0;
 	}
-	rc = cmd_advise(walk->fd, walk_addr(walk, first), count * PAGE_BYTES,
-			kinds[kind], kind ? 0 : id_of_location(walk, location),
+	rc = cmd_advise(space, walk_addr(walk, first), count * PAGE_BYTES,
+			kinds[kind], kind ? 0 : id_of_location(location),
 			kind == 4 ? pages * PAGE_BYTES : 0);
 	if (rc)
 		steps_fail(&walk->steps, "HMMRT_IOC_ADVISE: %s", strerror(-rc));
@@ -494,7 +485,7 @@ static void step_knob(struct walk *walk)
 		.knob = knob_ids[knob],
 		.operation = set ? HMMRT_KNOB_SET : HMMRT_KNOB_UNSET,
 		.scope = range ? HMMRT_SCOPE_RANGE : HMMRT_SCOPE_SPACE,
-		.device_id = walk->ids[below(walk, MODEL_DEVICES)],
+		.device_id = id_of(below(walk, MODEL_DEVICES)),
 		.addr = range ? (uintptr_t)walk_addr(walk, first) : 0,
 		.len = range ? count * PAGE_BYTES : 0,
 		.value = set ? value : 0,
@@ -508,7 +499,7 @@ static void step_knob(struct walk *walk)
 		walk->model.knobs[knob] = set ? value + 1 : 0;
 	for (i = first; range && i < first + count; i++)
 		walk->model.pages[i].advice.knobs[knob] = set ? value + 1 : 0;
-	rc = cmd_knob(walk->fd, &arg);
+	rc = cmd_knob(space, &arg);
 	if (rc)
 		steps_fail(&walk->steps, "HMMRT_IOC_KNOB: %s", strerror(-rc));
 }
@@ -523,7 +514,7 @@ static void step_evict(struct walk *walk)
 	if (!walk->evicts)
 		return;
 	for (try = 0; rc == -EBUSY && try < 100; try++)
-		rc = faulty_evict(walk->env.control, dev);
+		rc = faulty_evict(control, dev);
 	if (rc)
 		steps_fail(&walk->steps, "HMMRT_FAULTY_IOC_EVICT: %s", strerror(-rc));
 	model_evict(&walk->model, dev);
@@ -585,29 +576,15 @@ static void walk_on(struct walk *walk)
 		(unsigned long long)walk->model.all_faults[1]);
 }
 
-static int open_devices(struct walk *walk)
+static int open_devices(bool evicts)
 {
-	unsigned int i;
 	int rc;
 
-	if (walk->evicts) {
-		rc = faulty_env_start(&walk->env);
-		walk->fd = walk->env.manager;
-		memcpy(walk->ids, walk->env.id, sizeof(walk->ids));
-		return rc;
-	}
-	rc = session_start(&walk->session, MODEL_DEVICES, 1);
-	walk->fd = walk->session.space;
-	for (i = 0; i < MODEL_DEVICES; i++)
-		walk->ids[i] = walk->session.devices[i].id;
+	if (evicts)
+		return faulty_start();
+	rc = session_start(&session, MODEL_DEVICES, 1);
+	space = session.space;
 	return rc;
-}
-
-static int close_devices(struct walk *walk)
-{
-	if (!walk->evicts)
-		return session_end(&walk->session);
-	return getenv("HMMRT_MODULE_DIR") ? faulty_env_end(&walk->env) : 0;
 }
 
 /* Uses each block once, because the manager keeps no state of unused blocks. */
@@ -620,14 +597,11 @@ static int start(struct walk *walk)
 	walk->base = arena_anon(MODEL_PAGES * PAGE_BYTES);
 	if (!walk->base)
 		return -ENOMEM;
-	rc = cmd_set_knob(walk->fd, HMMRT_SCOPE_SPACE, walk->ids[0],
-			  HMMRT_KNOB_THRASHING_ENABLE, 0);
+	rc = set_knob(A, HMMRT_KNOB_THRASHING_ENABLE, 0);
 	for (dev = 0; !rc && dev < MODEL_DEVICES; dev++)
-		rc = cmd_prefetch(walk->fd, walk->base,
-				  MODEL_PAGES * PAGE_BYTES, walk->ids[dev],
-				  NULL);
+		rc = prefetch(dev, walk->base, MODEL_PAGES * PAGE_BYTES);
 	for (dev = 0; !rc && dev < MODEL_DEVICES; dev++) {
-		rc = cmd_stats(walk->fd, walk->ids[dev], &stats);
+		rc = cmd_stats(space, id_of(dev), &stats);
 		walk->faults_before[dev] = stats.out_device_faults;
 	}
 	if (!rc && munmap(walk->base, MODEL_PAGES * PAGE_BYTES))
@@ -660,13 +634,8 @@ FIXTURE_VARIANT(model) {
 	bool evicts;
 };
 
-FIXTURE_VARIANT_ADD(model, simgpu) {
-	.evicts = false,
-};
-
-FIXTURE_VARIANT_ADD(model, evicted) {
-	.evicts = true,
-};
+VARIANT(model, simgpu, .evicts = false);
+VARIANT(model, evicted, .evicts = true);
 
 FIXTURE_SETUP(model)
 {
@@ -676,14 +645,14 @@ FIXTURE_SETUP(model)
 	if (variant->evicts && !getenv("HMMRT_MODULE_DIR"))
 		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_TRUE(one_cpu_and_small_pages());
-	ASSERT_EQ(0, open_devices(self->walk));
+	ASSERT_EQ(0, open_devices(variant->evicts));
 	ASSERT_EQ(0, start(self->walk));
 	self->walk->random = 0x9e3779b97f4a7c15ULL * (1 + test_seed());
 }
 
 FIXTURE_TEARDOWN(model)
 {
-	EXPECT_EQ(0, close_devices(self->walk));
+	EXPECT_EQ(0, variant->evicts ? faulty_end() : session_end(&session));
 	free(self->walk);
 }
 

@@ -11,100 +11,76 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "lib/faulty_env.h"
-#include "lib/harness.h"
+#include "lib/faulty_fixture.h"
 #include "lib/inject.h"
-#include "lib/modules.h"
-#include "lib/object.h"
+#include "lib/object_fixture.h"
 #include "lib/process.h"
-#include "lib/session.h"
-#include "lib/setting.h"
 
-#define HOST		HMMRT_LOCATION_HOST
-#define RW		(PROT_READ | PROT_WRITE)
 #define CGROUP		"/sys/fs/cgroup/hmmrt-going"
 #define REMOVER_CGROUP	CGROUP "-remover"
-#define BYTES		(2 * BLOCK_BYTES)
-#define WORDS		(BYTES / PAGE_BYTES)
-#define MIGRATABLE	HMMRT_OBJECT_MIGRATABLE
-
-enum { A, B };
 
 FIXTURE(going) {
-	struct faulty_env env;
-	int space;
-	int object;		/* or -1 */
-	char *buf;		/* both devices may write there */
 };
 
 FIXTURE_SETUP(going)
 {
-	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
-	ASSERT_EQ(0, faulty_env_start(&self->env));
-	self->space = self->env.manager;
-	self->object = -1;
+	FAULTY_SETUP();
 }
 
 FIXTURE_TEARDOWN(going)
 {
-	if (!getenv("HMMRT_MODULE_DIR"))
-		return;
 	object_unmap_all();
-	if (self->object >= 0)
-		close(self->object);
-	EXPECT_EQ(0, faulty_hollow(self->env.control, 0));
-	EXPECT_EQ(0, faulty_env_end(&self->env));
-}
-
-static int grant(const FIXTURE_DATA(going) *self, unsigned int device,
-		 uint32_t access)
-{
-	return cmd_set_access(self->space, self->buf, BYTES,
-			      self->env.id[device], access);
+	if (object >= 0)
+		close(object);
+	EXPECT_EQ(0, faulty_hollow(control, 0));
+	FAULTY_TEARDOWN();
 }
 
 /* The CPU has no access: only devices of simgpu have a window for it. */
-static int going_start(FIXTURE_DATA(going) *self, unsigned int device,
-		       uint32_t flags)
+static int going_start(unsigned int device, uint32_t flags)
+{
+	int prot = flags ? RW : PROT_NONE;
+	int rc = object_new(device, OBJECT_BYTES, flags, prot);
+
+	return rc ? rc : grant_all(OBJECT_WRITE);
+}
+
+static int remove_b(void)
+{
+	return faulty_devices(control, 1);
+}
+
+/* A new device takes its place. */
+static int return_b(void)
 {
 	int rc;
 
-	self->object = cmd_object_create(self->space, BYTES,
-					 self->env.id[device], flags);
-	if (self->object < 0)
-		return self->object;
-	self->buf = object_map(self->object, BYTES, flags ? RW : PROT_NONE, 0);
-	if (!self->buf)
-		return -ENOMEM;
-	rc = grant(self, A, OBJECT_WRITE);
-	return rc ? rc : grant(self, B, OBJECT_WRITE);
+	close(fds[B]);
+	rc = faulty_devices(control, 2);
+	fds[B] = open_faulty(B);
+	return rc ? rc : fds[B] < 0 ? fds[B] : 0;
 }
 
 /* A device writes, or checks, each page's first word. */
-static int device_fill(const FIXTURE_DATA(going) *self, unsigned int device,
-		       uint64_t first)
+static int device_fill(unsigned int device, uint64_t value)
 {
 	size_t i;
 	int rc = 0;
 
-	for (i = 0; !rc && i < WORDS; i++)
-		rc = faulty_write(self->env.fd[device],
-				  self->buf + i * PAGE_BYTES, first + i);
+	for (i = 0; !rc && i < OBJECT_PAGES; i++)
+		rc = faulty_write(fds[device], word_of(buf, i), value + i);
 	return rc;
 }
 
-static int device_check(const FIXTURE_DATA(going) *self, unsigned int device,
-			uint64_t first)
+static int device_check(unsigned int device, uint64_t value)
 {
-	uint64_t value = 0;
+	uint64_t found = 0;
 	size_t i;
 	int rc = 0;
 
-	for (i = 0; !rc && i < WORDS; i++) {
-		rc = faulty_read(self->env.fd[device],
-				 self->buf + i * PAGE_BYTES, &value);
-		if (!rc && value != first + i)
+	for (i = 0; !rc && i < OBJECT_PAGES; i++) {
+		rc = faulty_read(fds[device], word_of(buf, i), &found);
+		if (!rc && found != value + i)
 			rc = -EILSEQ;
 	}
 	return rc;
@@ -114,74 +90,72 @@ static int device_check(const FIXTURE_DATA(going) *self, unsigned int device,
 
 TEST_F(going, cpu_has_no_access_to_a_device_without_a_window)
 {
-	ASSERT_EQ(0, going_start(self, A, 0));
-	EXPECT_EQ(-1, mprotect(self->buf, BYTES, PROT_READ));
+	ASSERT_EQ(0, going_start(A, 0));
+	EXPECT_EQ(-1, mprotect(buf, OBJECT_BYTES, PROT_READ));
 	EXPECT_EQ(EACCES, errno);
-	EXPECT_EQ(-1, mprotect(self->buf, PAGE_BYTES, RW));
+	EXPECT_EQ(-1, mprotect(buf, PAGE_BYTES, RW));
 	EXPECT_EQ(EACCES, errno);
-	EXPECT_EQ(-EACCES, object_map_at(self->object, self->buf, BYTES,
-					 PROT_READ, 0));
-	EXPECT_EQ(-EACCES, object_map_at(self->object, self->buf, BYTES, RW,
-					 0));
+	EXPECT_EQ(-EACCES,
+		  object_map_at(object, buf, OBJECT_BYTES, PROT_READ, 0));
+	EXPECT_EQ(-EACCES, object_map_at(object, buf, OBJECT_BYTES, RW, 0));
 }
 
 TEST_F(going, devices_use_memory_that_the_cpu_cannot)
 {
-	ASSERT_EQ(0, going_start(self, A, 0));
-	ASSERT_EQ(0, device_fill(self, A, 1));
-	EXPECT_EQ(0, device_check(self, A, 1));
-	EXPECT_EQ(0, device_check(self, B, 1));
-	ASSERT_EQ(0, device_fill(self, B, 500));
-	EXPECT_EQ(0, device_check(self, A, 500));
-	ASSERT_EQ(0, grant(self, B, OBJECT_READ));
-	EXPECT_EQ(-EACCES, faulty_write(self->env.fd[B], self->buf, 1));
-	ASSERT_EQ(0, grant(self, A, 0));
-	EXPECT_EQ(-EACCES, device_check(self, A, 500));
-	EXPECT_EQ(0, device_check(self, B, 500));
+	ASSERT_EQ(0, going_start(A, 0));
+	ASSERT_EQ(0, device_fill(A, 1));
+	EXPECT_EQ(0, device_check(A, 1));
+	EXPECT_EQ(0, device_check(B, 1));
+	ASSERT_EQ(0, device_fill(B, 500));
+	EXPECT_EQ(0, device_check(A, 500));
+	ASSERT_EQ(0, grant(B, OBJECT_READ));
+	EXPECT_EQ(-EACCES, faulty_write(fds[B], buf, 1));
+	ASSERT_EQ(0, grant(A, 0));
+	EXPECT_EQ(-EACCES, device_check(A, 500));
+	EXPECT_EQ(0, device_check(B, 500));
 }
 
 /* --- devices that go ------------------------------------------------------ */
 
 /* Device B goes. Device A uses the object's memory in system memory then. */
-static void go_and_check(FIXTURE_DATA(going) *self,
-			 struct __test_metadata *_metadata, uint32_t flags)
+static void go_and_check(struct __test_metadata *_metadata, uint32_t flags)
 {
 	struct hmmrt_object_info info;
-	uint32_t id = self->env.id[B];
+	uint32_t id = id_of(B);
 	char *other;
 
-	ASSERT_EQ(0, going_start(self, B, flags));
-	ASSERT_EQ(0, device_fill(self, B, 1));
-	EXPECT_EQ(BYTES, object_resident(self->object));
+	ASSERT_EQ(0, going_start(B, flags));
+	ASSERT_EQ(0, device_fill(B, 1));
+	EXPECT_EQ(OBJECT_BYTES, object_resident(object));
 	if (!flags)
-		ASSERT_EQ(0, device_check(self, A, 1));
-	ASSERT_EQ(0, faulty_devices(self->env.control, 1));
-	ASSERT_EQ(0, cmd_object_info(self->object, &info));
+		ASSERT_EQ(0, device_check(A, 1));
+	ASSERT_EQ(0, remove_b());
+	ASSERT_EQ(0, cmd_object_info(object, &info));
 	EXPECT_EQ(id, info.out_location);
 	EXPECT_EQ(0, info.out_resident_bytes);
-	EXPECT_EQ(BYTES, info.out_bytes);
-	EXPECT_EQ(0, device_check(self, A, 1));
-	ASSERT_EQ(0, device_fill(self, A, 700));
-	EXPECT_EQ(0, device_check(self, A, 700));
+	EXPECT_EQ(OBJECT_BYTES, info.out_bytes);
+	EXPECT_EQ(0, device_check(A, 1));
+	ASSERT_EQ(0, device_fill(A, 700));
+	EXPECT_EQ(0, device_check(A, 700));
 	/* Now the CPU can use it, at least by a new mapping. */
-	other = object_map(self->object, BYTES, RW, 0);
+	other = object_map(object, OBJECT_BYTES, RW, 0);
 	ASSERT_NE(NULL, other);
-	EXPECT_EQ(-1, pages_check(other, BYTES, 700));
-	pages_fill(other, BYTES, 900);
-	EXPECT_EQ(0, device_check(self, A, 900));
-	EXPECT_EQ(-ENODEV, faulty_write(self->env.fd[B], self->buf, 1));
-	EXPECT_EQ(-ENODEV, grant(self, B, OBJECT_READ));
-	EXPECT_EQ(-ENODEV, cmd_object_create(self->space, BYTES, id, 0));
+	EXPECT_EQ(-1, pages_check(other, OBJECT_BYTES, 700));
+	pages_fill(other, OBJECT_BYTES, 900);
+	EXPECT_EQ(0, device_check(A, 900));
+	EXPECT_EQ(-ENODEV, faulty_write(fds[B], buf, 1));
+	EXPECT_EQ(-ENODEV, grant(B, OBJECT_READ));
+	EXPECT_EQ(-ENODEV, cmd_object_create(space, OBJECT_BYTES, id, 0));
 }
 
 TEST_F(going, contents_survive_the_device_of_a_pinned_object)
 {
-	go_and_check(self, _metadata, 0);
+	go_and_check(_metadata, 0);
 }
 
 TEST_F(going, contents_survive_the_device_of_a_migratable_object)
 {
-	go_and_check(self, _metadata, MIGRATABLE);
+	go_and_check(_metadata, MIGRATABLE);
 }
 
 /* The mapping is closed, or the descriptor, or neither has been there. */
@@ -189,21 +163,21 @@ TEST_F(going, contents_survive_the_device_of_a_migratable_object)
  * Create an object in a process of the cgroup, which exits and leaves the
  * descriptor here. Returns its exit status.
  */
-static int create_in_cgroup(uint32_t id)
+static int create_in_cgroup(void)
 {
 	int status = -1;
 	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0,
 				   0);
 
 	if (!pid) {
-		int space = open_manager(), object;
+		int manager = open_manager(), rc;
 
 		if (!write_text(CGROUP "/cgroup.procs", "0") ||
-		    cmd_space_create(space))
+		    cmd_space_create(manager))
 			_exit(254);
-		object = cmd_object_create(space, BYTES, id, 0);
-		close(space);
-		_exit(object < 0 ? 255 : object);
+		rc = cmd_object_create(manager, OBJECT_BYTES, id_of(B), 0);
+		close(manager);
+		_exit(rc < 0 ? 255 : rc);
 	}
 	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
 		return -1;
@@ -211,7 +185,7 @@ static int create_in_cgroup(uint32_t id)
 }
 
 /* One device goes, by a process of another cgroup. Returns its exit status. */
-static int remove_in_cgroup(int control)
+static int remove_in_cgroup(void)
 {
 	int status = -1;
 	pid_t pid = fork();
@@ -219,7 +193,7 @@ static int remove_in_cgroup(int control)
 	if (!pid) {
 		if (!write_text(REMOVER_CGROUP "/cgroup.procs", "0"))
 			_exit(254);
-		_exit(-faulty_devices(control, 1));
+		_exit(-remove_b());
 	}
 	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
 		return -1;
@@ -237,77 +211,69 @@ TEST_F(going, device_goes_if_the_creator_may_have_no_more_memory)
 	write_text("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
 	if (mkdir(CGROUP, 0755) || access(CGROUP "/memory.max", W_OK))
 		SKIP(return, "the memory controller is not available");
-	self->object = create_in_cgroup(self->env.id[B]);
-	ASSERT_LE(0, self->object);
-	ASSERT_GT(254, self->object);
-	EXPECT_EQ(BYTES, object_resident(self->object));
+	object = create_in_cgroup();
+	ASSERT_LE(0, object);
+	ASSERT_GT(254, object);
+	EXPECT_EQ(OBJECT_BYTES, object_resident(object));
 	ASSERT_TRUE(write_text(CGROUP "/memory.max", "0"));
 	ASSERT_EQ(0, mkdir(REMOVER_CGROUP, 0755));
-	EXPECT_EQ(0, remove_in_cgroup(self->env.control));
-	EXPECT_EQ(0, object_resident(self->object));
+	EXPECT_EQ(0, remove_in_cgroup());
+	EXPECT_EQ(0, object_resident(object));
 	EXPECT_TRUE(read_word(REMOVER_CGROUP "/memory.current", charged));
-	EXPECT_GT(BYTES / 2, strtoul(charged, NULL, 10));
+	EXPECT_GT(OBJECT_BYTES / 2, strtoul(charged, NULL, 10));
 	EXPECT_EQ(0, rmdir(REMOVER_CGROUP));
-	self->buf = object_map(self->object, BYTES, RW, 0);
-	ASSERT_NE(NULL, self->buf);
-	pages_fill(self->buf, BYTES, 5);
-	EXPECT_EQ(-1, pages_check(self->buf, BYTES, 5));
+	buf = object_map(object, OBJECT_BYTES, RW, 0);
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, OBJECT_BYTES, 5);
+	EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, 5));
 	EXPECT_EQ(0, rmdir(CGROUP));
 }
 
 TEST_F(going, objects_that_nothing_maps_survive_their_device)
 {
-	char *buf;
-
-	ASSERT_EQ(0, going_start(self, B, 0));
-	ASSERT_EQ(0, device_fill(self, B, 1));
-	ASSERT_EQ(0, munmap(self->buf, BYTES));
-	ASSERT_EQ(0, faulty_devices(self->env.control, 0));
-	buf = object_map(self->object, BYTES, RW, 0);
+	ASSERT_EQ(0, going_start(B, 0));
+	ASSERT_EQ(0, device_fill(B, 1));
+	ASSERT_EQ(0, munmap(buf, OBJECT_BYTES));
+	ASSERT_EQ(0, faulty_devices(control, 0));
+	buf = object_map(object, OBJECT_BYTES, RW, 0);
 	ASSERT_NE(NULL, buf);
-	EXPECT_EQ(-1, pages_check(buf, BYTES, 1));
-	ASSERT_EQ(0, munmap(buf, BYTES));
-	close(self->object);
-	self->object = -1;
+	EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, 1));
+	ASSERT_EQ(0, object_end());
 }
 
 TEST_F(going, mapping_without_a_descriptor_survives_its_device)
 {
-	ASSERT_EQ(0, going_start(self, B, MIGRATABLE));
-	close(self->object);
-	self->object = -1;
-	ASSERT_EQ(0, device_fill(self, B, 1));
-	ASSERT_EQ(0, faulty_devices(self->env.control, 1));
-	EXPECT_EQ(-1, pages_check(self->buf, BYTES, 1));
-	EXPECT_EQ(0, device_check(self, A, 1));
+	ASSERT_EQ(0, going_start(B, MIGRATABLE));
+	close(object);
+	object = -1;
+	ASSERT_EQ(0, device_fill(B, 1));
+	ASSERT_EQ(0, remove_b());
+	EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, 1));
+	EXPECT_EQ(0, device_check(A, 1));
 }
 
 /* A new device gets the id, but neither the rights nor the memory. */
 TEST_F(going, new_device_of_the_same_id_has_no_rights)
 {
-	uint32_t id = self->env.id[B], access, now;
+	uint32_t id = id_of(B), access, now;
 	uint64_t value;
 
-	ASSERT_EQ(0, going_start(self, B, 0));
-	ASSERT_EQ(0, device_fill(self, B, 1));
-	ASSERT_EQ(0, faulty_devices(self->env.control, 1));
-	close(self->env.fd[B]);
-	ASSERT_EQ(0, faulty_devices(self->env.control, 2));
-	self->env.fd[B] = open_faulty(B);
-	ASSERT_LE(0, self->env.fd[B]);
-	ASSERT_EQ(0, device_named(self->space, "hmmrt-faulty1", &now));
+	ASSERT_EQ(0, going_start(B, 0));
+	ASSERT_EQ(0, device_fill(B, 1));
+	ASSERT_EQ(0, remove_b());
+	ASSERT_EQ(0, return_b());
+	ASSERT_EQ(0, device_named(space, "hmmrt-faulty1", &now));
 	ASSERT_EQ(id, now);
-	ASSERT_EQ(0, cmd_get_access(self->space, self->buf, BYTES, id,
-				    &access));
+	ASSERT_EQ(0, cmd_get_access(space, buf, OBJECT_BYTES, id, &access));
 	EXPECT_EQ(0, access);
-	EXPECT_EQ(-EACCES, faulty_read(self->env.fd[B], self->buf, &value));
-	EXPECT_EQ(0, object_resident(self->object));
-	EXPECT_EQ(0, device_used_bytes(self->space, id));
-	ASSERT_EQ(0, grant(self, B, OBJECT_WRITE));
-	EXPECT_EQ(0, device_check(self, B, 1));
+	EXPECT_EQ(-EACCES, faulty_read(fds[B], buf, &value));
+	EXPECT_EQ(0, object_resident(object));
+	EXPECT_EQ(0, device_used_bytes(space, id));
+	ASSERT_EQ(0, grant(B, OBJECT_WRITE));
+	EXPECT_EQ(0, device_check(B, 1));
 	/* A pinned object is not at its location any more, and stays away. */
-	EXPECT_EQ(0, object_resident(self->object));
-	EXPECT_EQ(0, device_check(self, A, 1));
+	EXPECT_EQ(0, object_resident(object));
+	EXPECT_EQ(0, device_check(A, 1));
 }
 
 /* Only the binding ends: pinned memory stays on the device. */
@@ -315,20 +281,19 @@ TEST_F(going, unbinding_leaves_pinned_memory_on_the_device)
 {
 	uint32_t access;
 
-	ASSERT_EQ(0, going_start(self, B, 0));
-	ASSERT_EQ(0, device_fill(self, B, 1));
-	close(self->env.fd[B]);
-	EXPECT_EQ(BYTES, object_resident(self->object));
-	EXPECT_EQ(0, device_check(self, A, 1));
-	self->env.fd[B] = open_faulty(B);
-	ASSERT_LE(0, self->env.fd[B]);
+	ASSERT_EQ(0, going_start(B, 0));
+	ASSERT_EQ(0, device_fill(B, 1));
+	close(fds[B]);
+	EXPECT_EQ(OBJECT_BYTES, object_resident(object));
+	EXPECT_EQ(0, device_check(A, 1));
+	fds[B] = open_faulty(B);
+	ASSERT_LE(0, fds[B]);
 	/* Rights end with the binding. */
-	ASSERT_EQ(0, cmd_get_access(self->space, self->buf, BYTES,
-				    self->env.id[B], &access));
+	ASSERT_EQ(0, get_access(buf, OBJECT_BYTES, B, &access));
 	EXPECT_EQ(0, access);
-	EXPECT_EQ(-EACCES, device_check(self, B, 1));
-	ASSERT_EQ(0, grant(self, B, OBJECT_WRITE));
-	EXPECT_EQ(0, device_check(self, B, 1));
+	EXPECT_EQ(-EACCES, device_check(B, 1));
+	ASSERT_EQ(0, grant(B, OBJECT_WRITE));
+	EXPECT_EQ(0, device_check(B, 1));
 }
 
 struct writer {
@@ -369,30 +334,25 @@ TEST_F(going, writes_of_a_peer_survive_a_device_that_goes)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(flags); i++) {
-		struct writer writer = { .fd = self->env.fd[A] };
+		struct writer writer = { .fd = fds[A] };
 		uint64_t seen, value = 0;
 		pthread_t thread;
 
-		ASSERT_EQ(0, going_start(self, B, flags[i]));
-		writer.buf = self->buf;
+		ASSERT_EQ(0, going_start(B, flags[i]));
+		writer.buf = buf;
 		ASSERT_EQ(0, pthread_create(&thread, NULL, write_until_stopped,
 					    &writer));
 		wait_for_writes(&writer, 100);
-		EXPECT_EQ(0, faulty_devices(self->env.control, 1));
+		EXPECT_EQ(0, remove_b());
 		seen = __atomic_load_n(&writer.last, __ATOMIC_RELAXED);
 		wait_for_writes(&writer, seen + 100);
 		__atomic_store_n(&writer.stop, true, __ATOMIC_RELAXED);
 		ASSERT_EQ(0, pthread_join(thread, NULL));
 		EXPECT_EQ(0, writer.rc);
-		EXPECT_EQ(0, faulty_read(self->env.fd[A], self->buf, &value));
+		EXPECT_EQ(0, faulty_read(fds[A], buf, &value));
 		EXPECT_EQ(writer.last, value);
-		ASSERT_EQ(0, munmap(self->buf, BYTES));
-		close(self->object);
-		self->object = -1;
-		close(self->env.fd[B]);
-		ASSERT_EQ(0, faulty_devices(self->env.control, 2));
-		self->env.fd[B] = open_faulty(B);
-		ASSERT_LE(0, self->env.fd[B]);
+		ASSERT_EQ(0, object_end());
+		ASSERT_EQ(0, return_b());
 	}
 }
 
@@ -402,41 +362,38 @@ TEST_F(going, memory_of_no_possible_peer_is_eopnotsupp)
 	uint32_t access;
 	uint64_t value;
 
-	close(self->env.fd[B]);
-	ASSERT_EQ(0, faulty_devices(self->env.control, 1));
-	ASSERT_EQ(0, faulty_hollow(self->env.control, 16));
-	ASSERT_EQ(0, faulty_devices(self->env.control, 2));
-	self->env.fd[B] = open_faulty(B);
-	ASSERT_LE(0, self->env.fd[B]);
-	EXPECT_EQ(-EOPNOTSUPP, going_start(self, B, 0));
-	ASSERT_NE(NULL, self->buf);
-	ASSERT_EQ(0, cmd_get_access(self->space, self->buf, BYTES,
-				    self->env.id[A], &access));
+	close(fds[B]);
+	ASSERT_EQ(0, remove_b());
+	ASSERT_EQ(0, faulty_hollow(control, 16));
+	ASSERT_EQ(0, faulty_devices(control, 2));
+	fds[B] = open_faulty(B);
+	ASSERT_LE(0, fds[B]);
+	EXPECT_EQ(-EOPNOTSUPP, going_start(B, 0));
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0, get_access(buf, OBJECT_BYTES, A, &access));
 	EXPECT_EQ(0, access);
-	EXPECT_EQ(-EACCES, faulty_read(self->env.fd[A], self->buf, &value));
+	EXPECT_EQ(-EACCES, faulty_read(fds[A], buf, &value));
 	/* Taking rights away that it cannot have is no error. */
-	EXPECT_EQ(0, grant(self, A, 0));
-	EXPECT_EQ(0, grant(self, B, OBJECT_WRITE));
+	EXPECT_EQ(0, grant(A, 0));
+	EXPECT_EQ(0, grant(B, OBJECT_WRITE));
 }
 
 TEST_F(going, eviction_of_a_device_takes_migratable_objects_only)
 {
-	int pinned = cmd_object_create(self->space, BLOCK_BYTES,
-				       self->env.id[A], 0);
+	int pinned = create(1);
 
 	ASSERT_LE(0, pinned);
-	ASSERT_EQ(0, going_start(self, A, MIGRATABLE));
-	ASSERT_EQ(0, device_fill(self, A, 1));
-	EXPECT_EQ(BYTES, object_resident(self->object));
+	ASSERT_EQ(0, going_start(A, MIGRATABLE));
+	ASSERT_EQ(0, device_fill(A, 1));
+	EXPECT_EQ(OBJECT_BYTES, object_resident(object));
 	/* There is memory on the device that stays. */
-	EXPECT_EQ(-EBUSY, faulty_evict(self->env.control, A));
-	EXPECT_EQ(0, object_resident(self->object));
+	EXPECT_EQ(-EBUSY, faulty_evict(control, A));
+	EXPECT_EQ(0, object_resident(object));
 	EXPECT_EQ(BLOCK_BYTES, object_resident(pinned));
-	EXPECT_EQ((int64_t)BLOCK_BYTES,
-		  device_used_bytes(self->space, self->env.id[A]));
-	EXPECT_EQ(-1, pages_check(self->buf, BYTES, 1));
+	EXPECT_EQ((int64_t)BLOCK_BYTES, used(A));
+	EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, 1));
 	close(pinned);
-	EXPECT_EQ(0, faulty_evict(self->env.control, A));
+	EXPECT_EQ(0, faulty_evict(control, A));
 }
 
 /* --- devices that fail ---------------------------------------------------- */
@@ -456,12 +413,10 @@ TEST_F(going, failing_device_fails_create_and_keeps_no_memory)
 		for (nth = 1; nth < 4; nth++) {
 			int object;
 
-			ASSERT_EQ(0, faulty_env_devices(&self->env));
-			ASSERT_EQ(0, faulty_fail_nth(self->env.control, ops[i],
-						     nth));
-			object = cmd_object_create(self->space, 2 * BLOCK_BYTES,
-						   self->env.id[A], 0);
-			if (faulty_fail_stop(self->env.control, ops[i])) {
+			ASSERT_EQ(0, faulty_renew());
+			ASSERT_EQ(0, faulty_fail_nth(control, ops[i], nth));
+			object = create(2);
+			if (faulty_fail_stop(control, ops[i])) {
 				/* So many calls were not made. */
 				EXPECT_LE(0, object);
 				EXPECT_LT(1, nth);
@@ -469,8 +424,7 @@ TEST_F(going, failing_device_fails_create_and_keeps_no_memory)
 				EXPECT_GT(0, object);
 			}
 			close(object);
-			EXPECT_EQ(0, device_used_bytes(self->space,
-						       self->env.id[A]));
+			EXPECT_EQ(0, used(A));
 		}
 }
 
@@ -482,39 +436,38 @@ TEST_F(going, failing_move_leaves_a_block_where_it_is)
 	};
 	unsigned int i;
 
-	ASSERT_EQ(0, going_start(self, A, MIGRATABLE));
-	pages_fill(self->buf, BYTES, 1);
+	ASSERT_EQ(0, going_start(A, MIGRATABLE));
+	pages_fill(buf, OBJECT_BYTES, 1);
 	for (i = 0; i < ARRAY_SIZE(ops); i++) {
-		ASSERT_EQ(0, faulty_fail_always(self->env.control, ops[i]));
-		EXPECT_EQ(0, device_check(self, A, 1 + 1000 * i));
-		EXPECT_EQ(0, object_resident(self->object));
-		ASSERT_EQ(0, device_fill(self, A, 1001 + 1000 * i));
-		EXPECT_EQ(-1, pages_check(self->buf, BYTES, 1001 + 1000 * i));
-		faulty_fail_stop(self->env.control, ops[i]);
+		ASSERT_EQ(0, faulty_fail_always(control, ops[i]));
+		EXPECT_EQ(0, device_check(A, 1 + 1000 * i));
+		EXPECT_EQ(0, object_resident(object));
+		ASSERT_EQ(0, device_fill(A, 1001 + 1000 * i));
+		EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, 1001 + 1000 * i));
+		faulty_fail_stop(control, ops[i]);
 		/* Without entries, the device faults again. */
-		ASSERT_EQ(0, grant(self, A, 0));
-		ASSERT_EQ(0, grant(self, A, OBJECT_WRITE));
+		ASSERT_EQ(0, grant(A, 0));
+		ASSERT_EQ(0, grant(A, OBJECT_WRITE));
 	}
-	EXPECT_EQ(0, device_check(self, A, 2001));
-	EXPECT_EQ(BYTES, object_resident(self->object));
+	EXPECT_EQ(0, device_check(A, 2001));
+	EXPECT_EQ(OBJECT_BYTES, object_resident(object));
 }
 
 TEST_F(going, unreadable_block_is_sigbus_until_it_is_readable)
 {
 	uint64_t value;
 
-	ASSERT_EQ(0, going_start(self, A, MIGRATABLE));
-	ASSERT_EQ(0, device_fill(self, A, 1));
-	ASSERT_EQ(0, faulty_fail_always(self->env.control,
-					HMMRT_FAULTY_COPY_TO_HOST));
-	EXPECT_EQ(SIGBUS, cpu_read(self->buf, &value));
-	EXPECT_EQ(SIGBUS, cpu_write(self->buf + BLOCK_BYTES, 9));
+	ASSERT_EQ(0, going_start(A, MIGRATABLE));
+	ASSERT_EQ(0, device_fill(A, 1));
+	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_TO_HOST));
+	EXPECT_EQ(SIGBUS, cpu_read(buf, &value));
+	EXPECT_EQ(SIGBUS, cpu_write(buf + BLOCK_BYTES, 9));
 	/* It is still on the device, which can read it. */
-	EXPECT_EQ(BYTES, object_resident(self->object));
-	EXPECT_EQ(0, device_check(self, A, 1));
-	faulty_fail_stop(self->env.control, HMMRT_FAULTY_COPY_TO_HOST);
-	EXPECT_EQ(-1, pages_check(self->buf, BYTES, 1));
-	EXPECT_EQ(0, device_check(self, A, 1));
+	EXPECT_EQ(OBJECT_BYTES, object_resident(object));
+	EXPECT_EQ(0, device_check(A, 1));
+	faulty_fail_stop(control, HMMRT_FAULTY_COPY_TO_HOST);
+	EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, 1));
+	EXPECT_EQ(0, device_check(A, 1));
 }
 
 /* The device goes while its copies fail: what it had is lost, no more. */
@@ -528,32 +481,28 @@ TEST_F(going, block_that_cannot_be_read_is_lost_with_its_device)
 		char *kept, *other;
 		int host;
 
-		host = cmd_object_create(self->space, BLOCK_BYTES, HOST, 0);
+		host = create_at(HOST, BLOCK_BYTES, 0);
 		kept = object_map(host, BLOCK_BYTES, RW, 0);
 		ASSERT_NE(NULL, kept);
 		pages_fill(kept, BLOCK_BYTES, 5);
-		ASSERT_EQ(0, going_start(self, B, flags[i]));
-		ASSERT_EQ(0, device_fill(self, B, 1));
-		ASSERT_EQ(0, faulty_fail_always(self->env.control,
+		ASSERT_EQ(0, going_start(B, flags[i]));
+		ASSERT_EQ(0, device_fill(B, 1));
+		ASSERT_EQ(0, faulty_fail_always(control,
 						HMMRT_FAULTY_COPY_TO_HOST));
-		ASSERT_EQ(0, faulty_devices(self->env.control, 1));
-		faulty_fail_stop(self->env.control, HMMRT_FAULTY_COPY_TO_HOST);
-		EXPECT_EQ(-EFAULT, faulty_read(self->env.fd[A], self->buf,
-					       &value));
-		EXPECT_EQ(-EFAULT, faulty_write(self->env.fd[A],
-						self->buf + BLOCK_BYTES, 1));
-		other = object_map(self->object, BYTES, RW, 0);
+		ASSERT_EQ(0, remove_b());
+		faulty_fail_stop(control, HMMRT_FAULTY_COPY_TO_HOST);
+		EXPECT_EQ(-EFAULT, faulty_read(fds[A], buf, &value));
+		EXPECT_EQ(-EFAULT, faulty_write(fds[A], buf + BLOCK_BYTES, 1));
+		other = object_map(object, OBJECT_BYTES, RW, 0);
 		ASSERT_NE(NULL, other);
 		EXPECT_EQ(SIGBUS, cpu_read(other, &value));
 		EXPECT_EQ(SIGBUS, cpu_write(other + BLOCK_BYTES, 1));
 		EXPECT_EQ(-1, pages_check(kept, BLOCK_BYTES, 5));
 		object_unmap_all();
 		close(host);
-		close(self->object);
-		self->object = -1;
-		close(self->env.fd[B]);
-		ASSERT_EQ(0, faulty_devices(self->env.control, 2));
-		self->env.fd[B] = open_faulty(B);
+		close(object);
+		object = -1;
+		ASSERT_EQ(0, return_b());
 	}
 }
 
@@ -562,24 +511,23 @@ TEST_F(going, removal_retries_a_failed_copy)
 {
 	char *other;
 
-	ASSERT_EQ(0, going_start(self, B, 0));
-	ASSERT_EQ(0, device_fill(self, B, 1));
-	ASSERT_EQ(0, faulty_fail_nth(self->env.control,
-				     HMMRT_FAULTY_COPY_TO_HOST, 1));
-	ASSERT_EQ(0, faulty_devices(self->env.control, 1));
-	EXPECT_EQ(0, faulty_fail_stop(self->env.control,
-				      HMMRT_FAULTY_COPY_TO_HOST));
-	EXPECT_EQ(0, device_check(self, A, 1));
-	other = object_map(self->object, BYTES, PROT_READ, 0);
+	ASSERT_EQ(0, going_start(B, 0));
+	ASSERT_EQ(0, device_fill(B, 1));
+	ASSERT_EQ(0, faulty_fail_nth(control, HMMRT_FAULTY_COPY_TO_HOST, 1));
+	ASSERT_EQ(0, remove_b());
+	EXPECT_EQ(0, faulty_fail_stop(control, HMMRT_FAULTY_COPY_TO_HOST));
+	EXPECT_EQ(0, device_check(A, 1));
+	other = object_map(object, OBJECT_BYTES, PROT_READ, 0);
 	ASSERT_NE(NULL, other);
-	EXPECT_EQ(-1, pages_check(other, BYTES, 1));
+	EXPECT_EQ(-1, pages_check(other, OBJECT_BYTES, 1));
 }
 
 /* --- no memory ------------------------------------------------------------ */
 
 static int keep_one_device(void *arg)
 {
-	return faulty_devices(*(const int *)arg, 1);
+	(void)arg;
+	return remove_b();
 }
 
 /*
@@ -598,31 +546,27 @@ TEST_F_TIMEOUT(going, device_goes_if_there_is_no_memory, 200)
 		SKIP(return, "fault injection is not available");
 	ASSERT_TRUE(set_leave_wait("1"));
 	for (i = 0; i < ARRAY_SIZE(flags); i++) {
-		ASSERT_EQ(0, going_start(self, B, flags[i]));
-		ASSERT_EQ(0, device_fill(self, B, 1));
+		ASSERT_EQ(0, going_start(B, flags[i]));
+		ASSERT_EQ(0, device_fill(B, 1));
 		if (!flags[i])
-			ASSERT_EQ(0, device_check(self, A, 1));
-		EXPECT_EQ(0, inject_run(keep_one_device, &self->env.control));
-		EXPECT_GT(0, faulty_read(self->env.fd[A], self->buf, &value));
-		EXPECT_GT(0, faulty_write(self->env.fd[A],
-					  self->buf + BLOCK_BYTES, 1));
-		for (try = 0; try < 300 && object_resident(self->object); try++)
+			ASSERT_EQ(0, device_check(A, 1));
+		EXPECT_EQ(0, inject_run(keep_one_device, NULL));
+		EXPECT_GT(0, faulty_read(fds[A], buf, &value));
+		EXPECT_GT(0, faulty_write(fds[A], buf + BLOCK_BYTES, 1));
+		for (try = 0; try < 300 && object_resident(object); try++)
 			usleep(100000);
-		EXPECT_EQ(0, object_resident(self->object));
-		EXPECT_EQ(-EFAULT, faulty_read(self->env.fd[A], self->buf,
-					       &value));
-		other = object_map(self->object, BYTES, RW, 0);
+		EXPECT_EQ(0, object_resident(object));
+		EXPECT_EQ(-EFAULT, faulty_read(fds[A], buf, &value));
+		other = object_map(object, OBJECT_BYTES, RW, 0);
 		ASSERT_NE(NULL, other);
 		EXPECT_EQ(SIGBUS, cpu_read(other, &value));
 		object_unmap_all();
-		close(self->object);
-		self->object = -1;
-		close(self->env.fd[B]);
-		ASSERT_EQ(0, faulty_devices(self->env.control, 2));
-		self->env.fd[B] = open_faulty(B);
+		close(object);
+		object = -1;
+		ASSERT_EQ(0, return_b());
 		/* The id of what is left of the other one may still be in use. */
-		ASSERT_EQ(0, device_named(self->env.manager, "hmmrt-faulty1",
-					  &self->env.id[B]));
+		ASSERT_EQ(0, device_named(space, "hmmrt-faulty1",
+					  &session.devices[B].id));
 	}
 	EXPECT_TRUE(set_leave_wait("30"));
 }
@@ -639,19 +583,19 @@ TEST_F_TIMEOUT(going, access_without_memory_is_sigbus_in_time, 200)
 {
 	if (!inject_start())
 		SKIP(return, "fault injection is not available");
-	ASSERT_EQ(0, going_start(self, A, MIGRATABLE));
+	ASSERT_EQ(0, going_start(A, MIGRATABLE));
 	/* The core repeats an access that gets no page table. */
-	pages_fill(self->buf, BYTES, 1);
-	ASSERT_EQ(0, device_fill(self, A, 1));
-	EXPECT_EQ(SIGBUS, inject_run(read_by_cpu, self->buf));
-	EXPECT_EQ(BYTES, object_resident(self->object));
-	EXPECT_EQ(-1, pages_check(self->buf, BYTES, 1));
+	pages_fill(buf, OBJECT_BYTES, 1);
+	ASSERT_EQ(0, device_fill(A, 1));
+	EXPECT_EQ(SIGBUS, inject_run(read_by_cpu, buf));
+	EXPECT_EQ(OBJECT_BYTES, object_resident(object));
+	EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, 1));
 }
 
 /* Reads a word before it is told to go, and after that without memory. */
 static void read_twice(int object, int ready, int go)
 {
-	char *buf = object_map(object, BYTES, RW, 0), c;
+	char *buf = object_map(object, OBJECT_BYTES, RW, 0), c;
 	int fd = inject_open(0, 0, "make-it-fail");
 
 	if (!buf || *(volatile char *)buf || write(ready, "r", 1) != 1 ||
@@ -669,14 +613,14 @@ TEST_F(going, access_that_waits_for_memory_can_be_killed)
 
 	if (!inject_start())
 		SKIP(return, "fault injection is not available");
-	ASSERT_EQ(0, going_start(self, A, MIGRATABLE));
+	ASSERT_EQ(0, going_start(A, MIGRATABLE));
 	ASSERT_EQ(0, pipe2(ready, O_CLOEXEC));
 	ASSERT_EQ(0, pipe2(go, O_CLOEXEC));
 	pid = fork();
 	if (!pid)
-		read_twice(self->object, ready[1], go[0]);
+		read_twice(object, ready[1], go[0]);
 	ASSERT_EQ(1, read(ready[0], &c, 1));
-	ASSERT_EQ(0, device_fill(self, A, 1));
+	ASSERT_EQ(0, device_fill(A, 1));
 	inject_burst("-1");
 	ASSERT_EQ(1, write(go[1], "g", 1));
 	usleep(500000);
@@ -694,7 +638,6 @@ TEST_F(going, access_that_waits_for_memory_can_be_killed)
 
 FIXTURE(unloaded) {
 	char parameters[SIMGPU_PARAMETERS];
-	int space;
 };
 
 FIXTURE_SETUP(unloaded)
@@ -702,15 +645,15 @@ FIXTURE_SETUP(unloaded)
 	if (!getenv("HMMRT_MODULE_DIR"))
 		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	simgpu_parameters(self->parameters, sizeof(self->parameters));
-	self->space = open_manager();
-	ASSERT_EQ(0, cmd_space_create(self->space));
+	space = open_manager();
+	ASSERT_EQ(0, cmd_space_create(space));
 }
 
 FIXTURE_TEARDOWN(unloaded)
 {
 	if (!self->parameters[0])
 		return;
-	close(self->space);
+	close(space);
 	EXPECT_EQ(0, simgpu_restore(self->parameters));
 }
 
@@ -725,26 +668,26 @@ TEST_F(unloaded, mappings_of_the_cpu_survive_the_module_of_the_device)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(flags); i++) {
-		int object = cmd_object_create(self->space, BYTES, 0, flags[i]);
+		int object = create_at(A, OBJECT_BYTES, flags[i]);
 
 		ASSERT_LE(0, object);
-		bufs[i] = object_map(object, BYTES, RW, 0);
-		none[i] = object_map(object, BYTES, PROT_NONE, 0);
+		bufs[i] = object_map(object, OBJECT_BYTES, RW, 0);
+		none[i] = object_map(object, OBJECT_BYTES, PROT_NONE, 0);
 		ASSERT_NE(NULL, bufs[i]);
 		ASSERT_NE(NULL, none[i]);
 		close(object);
-		pages_fill(bufs[i], BYTES, 1000 * i);
+		pages_fill(bufs[i], OBJECT_BYTES, 1000 * i);
 	}
 	ASSERT_EQ(0, simgpu_remove());
 	for (i = 0; i < ARRAY_SIZE(flags); i++) {
-		EXPECT_EQ(-1, pages_check(bufs[i], BYTES, 1000 * i));
-		pages_fill(bufs[i], BYTES, 1000 * i + 7);
-		ASSERT_EQ(0, mprotect(none[i], BYTES, PROT_READ));
-		EXPECT_EQ(-1, pages_check(none[i], BYTES, 1000 * i + 7));
+		EXPECT_EQ(-1, pages_check(bufs[i], OBJECT_BYTES, 1000 * i));
+		pages_fill(bufs[i], OBJECT_BYTES, 1000 * i + 7);
+		ASSERT_EQ(0, mprotect(none[i], OBJECT_BYTES, PROT_READ));
+		EXPECT_EQ(-1, pages_check(none[i], OBJECT_BYTES, 1000 * i + 7));
 	}
 	EXPECT_EQ(0, module_insert("hmmrt_simgpu", self->parameters));
 	for (i = 0; i < ARRAY_SIZE(flags); i++)
-		EXPECT_EQ(-1, pages_check(bufs[i], BYTES, 1000 * i + 7));
+		EXPECT_EQ(-1, pages_check(bufs[i], OBJECT_BYTES, 1000 * i + 7));
 	object_unmap_all();
 }
 
@@ -757,14 +700,14 @@ static int remove_simgpu(void *arg)
 /* The CPU has the device's memory mapped, which the driver frees. */
 TEST_F_TIMEOUT(unloaded, mapping_of_the_cpu_is_cut_if_there_is_no_memory, 200)
 {
-	int object = cmd_object_create(self->space, BYTES, 0, 0);
-	char *buf = object_map(object, BYTES, RW, 0);
+	int object = create_at(A, OBJECT_BYTES, 0);
+	char *buf = object_map(object, OBJECT_BYTES, RW, 0);
 	uint64_t value;
 
 	if (!inject_start())
 		SKIP(return, "fault injection is not available");
 	ASSERT_NE(NULL, buf);
-	pages_fill(buf, BYTES, 1);
+	pages_fill(buf, OBJECT_BYTES, 1);
 	ASSERT_TRUE(set_leave_wait("1"));
 	EXPECT_EQ(0, inject_run(remove_simgpu, NULL));
 	EXPECT_TRUE(set_leave_wait("30"));
@@ -778,22 +721,22 @@ TEST_F_TIMEOUT(unloaded, mapping_of_the_cpu_is_cut_if_there_is_no_memory, 200)
 /* A descriptor or a mapping alone keeps the manager's module. */
 TEST_F(unloaded, manager_is_not_unloaded_while_an_object_lives)
 {
-	int object = cmd_object_create(self->space, BYTES, HOST, 0);
-	void *buf = object_map(object, BYTES, RW, 0);
+	int object = create_at(HOST, OBJECT_BYTES, 0);
+	void *buf = object_map(object, OBJECT_BYTES, RW, 0);
 
 	ASSERT_LE(0, object);
 	ASSERT_NE(NULL, buf);
-	close(self->space);
+	close(space);
 	ASSERT_EQ(0, simgpu_remove());
 	EXPECT_EQ(-EWOULDBLOCK, module_remove("hmmrt"));
-	ASSERT_EQ(0, munmap(buf, BYTES));
+	ASSERT_EQ(0, munmap(buf, OBJECT_BYTES));
 	EXPECT_EQ(-EWOULDBLOCK, module_remove("hmmrt"));
-	buf = object_map(object, BYTES, RW, 0);
+	buf = object_map(object, OBJECT_BYTES, RW, 0);
 	ASSERT_NE(NULL, buf);
 	close(object);
 	EXPECT_EQ(-EWOULDBLOCK, module_remove("hmmrt"));
-	ASSERT_EQ(0, munmap(buf, BYTES));
-	self->space = -1;
+	ASSERT_EQ(0, munmap(buf, OBJECT_BYTES));
+	space = -1;
 }
 
 TEST_HARNESS_MAIN

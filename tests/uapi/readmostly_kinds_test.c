@@ -10,10 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "lib/faulty_env.h"
-#include "lib/harness.h"
+#include "lib/faulty_fixture.h"
 #include "lib/pin.h"
-#include "lib/session.h"
 #include "lib/setting.h"
 
 #define SMALL_LEN	(16 * PAGE_BYTES)
@@ -31,13 +29,8 @@ enum kind {
 };
 
 FIXTURE(kinds) {
-	struct session session;
-	struct agent *agent;
-	int fd;
-	uint32_t id;
 	int file;
 	int pin;
-	char *buf;
 	size_t len;
 	uint64_t word;		/* initial contents of each word */
 	uint64_t *ordinary;	/* a page that can be duplicated */
@@ -50,37 +43,16 @@ FIXTURE_VARIANT(kinds) {
 	bool until_written;
 };
 
-FIXTURE_VARIANT_ADD(kinds, private_file) {
-	.kind = PRIVATE_FILE, .stay = HMMRT_STAY_FILE,
-};
-
-FIXTURE_VARIANT_ADD(kinds, shared_file) {
-	.kind = SHARED_FILE, .stay = HMMRT_STAY_FILE,
-};
-
-FIXTURE_VARIANT_ADD(kinds, shared_anonymous) {
-	.kind = SHARED_ANON, .stay = HMMRT_STAY_FILE,
-};
-
-FIXTURE_VARIANT_ADD(kinds, locked) {
-	.kind = LOCKED, .stay = HMMRT_STAY_PINNED,
-};
-
-FIXTURE_VARIANT_ADD(kinds, pinned_for_io) {
-	.kind = PINNED, .stay = HMMRT_STAY_PINNED,
-};
-
-FIXTURE_VARIANT_ADD(kinds, merged) {
-	.kind = MERGED, .stay = HMMRT_STAY_MERGED, .until_written = true,
-};
-
-FIXTURE_VARIANT_ADD(kinds, zero_page) {
-	.kind = ZEROES, .stay = HMMRT_STAY_BUSY, .until_written = true,
-};
-
-FIXTURE_VARIANT_ADD(kinds, hugetlb) {
-	.kind = HUGETLB, .stay = HMMRT_STAY_HUGETLB,
-};
+VARIANT(kinds, private_file, .kind = PRIVATE_FILE, .stay = HMMRT_STAY_FILE);
+VARIANT(kinds, shared_file, .kind = SHARED_FILE, .stay = HMMRT_STAY_FILE);
+VARIANT(kinds, shared_anonymous, .kind = SHARED_ANON, .stay = HMMRT_STAY_FILE);
+VARIANT(kinds, locked, .kind = LOCKED, .stay = HMMRT_STAY_PINNED);
+VARIANT(kinds, pinned_for_io, .kind = PINNED, .stay = HMMRT_STAY_PINNED);
+VARIANT(kinds, merged, .kind = MERGED, .stay = HMMRT_STAY_MERGED,
+	.until_written = true);
+VARIANT(kinds, zero_page, .kind = ZEROES, .stay = HMMRT_STAY_BUSY,
+	.until_written = true);
+VARIANT(kinds, hugetlb, .kind = HUGETLB, .stay = HMMRT_STAY_HUGETLB);
 
 /* Fills all pages with WORD. */
 static bool fill_file(int fd, size_t len)
@@ -122,12 +94,12 @@ static char *map_zeroes(FIXTURE_DATA(kinds) *self)
 	return buf && pages_check(buf, PAGE_BYTES, 0) == -1 ? buf : NULL;
 }
 
-static bool all_have(FIXTURE_DATA(kinds) *self, uint32_t flag)
+static bool all_have(uint32_t flag)
 {
 	struct hmmrt_page pages[SMALL_LEN / PAGE_BYTES];
 	size_t i;
 
-	if (cmd_pages(self->fd, self->buf, SMALL_LEN, pages))
+	if (cmd_pages(space, buf, SMALL_LEN, pages))
 		return false;
 	for (i = 0; i < ARRAY_SIZE(pages); i++)
 		if (!(pages[i].flags & flag))
@@ -141,11 +113,11 @@ static bool merge(FIXTURE_DATA(kinds) *self)
 	unsigned int i;
 	bool merged;
 
-	if (madvise(self->buf, self->len, MADV_MERGEABLE))
+	if (madvise(buf, self->len, MADV_MERGEABLE))
 		return false;
 	merging_start();
 	for (i = 0; i < 600; i++) {
-		merged = all_have(self, HMMRT_PAGE_MERGED);
+		merged = all_have(HMMRT_PAGE_MERGED);
 		if (merged)
 			break;
 		usleep(100000);
@@ -177,38 +149,32 @@ FIXTURE_SETUP(kinds)
 {
 	const enum kind kind = variant->kind;
 
-	ASSERT_EQ(0, session_start(&self->session, 1, 1));
-	self->agent = session_agent(&self->session);
-	self->fd = self->session.space;
-	self->id = self->session.devices[0].id;
+	DEVICES_SETUP();
 	self->file = -1;
 	self->pin = -1;
 	self->len = SMALL_LEN;
 	self->word = WORD;
 	if (kind == HUGETLB && !set_huge_pages("2")) {
-		session_end(&self->session);
+		session_end(&session);
 		SKIP(_exit(SKIPPED), "no hugetlb pages");
 	}
-	self->buf = map_kind(self, kind);
-	ASSERT_NE(NULL, self->buf);
+	buf = map_kind(self, kind);
+	ASSERT_NE(NULL, buf);
 	if (kind == LOCKED)
-		ASSERT_EQ(0, mlock(self->buf, self->len));
+		ASSERT_EQ(0, mlock(buf, self->len));
 	if (kind == MERGED)
 		ASSERT_TRUE(merge(self));
 	if (kind == PINNED)
-		self->pin = pin_memory(self->buf, self->len);
+		self->pin = pin_memory(buf, self->len);
 	if (self->pin == -ENOSYS) {
-		session_end(&self->session);
+		session_end(&session);
 		SKIP(_exit(SKIPPED), "no io_uring");
 	}
 	ASSERT_TRUE(kind != PINNED || self->pin >= 0);
-	ASSERT_EQ(0, cmd_advise(self->fd, self->buf, self->len,
-				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
-	self->ordinary = arena_anon(PAGE_BYTES);
-	ASSERT_NE(NULL, self->ordinary);
+	ASSERT_EQ(0, advise(buf, self->len, SET_READ_MOSTLY));
+	self->ordinary = ANON(PAGE_BYTES);
 	*self->ordinary = 1;
-	ASSERT_EQ(0, cmd_advise(self->fd, self->ordinary, PAGE_BYTES,
-				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
+	ASSERT_EQ(0, advise(self->ordinary, PAGE_BYTES, SET_READ_MOSTLY));
 }
 
 FIXTURE_TEARDOWN(kinds)
@@ -217,16 +183,16 @@ FIXTURE_TEARDOWN(kinds)
 		EXPECT_EQ(0, unpin_memory(self->pin));
 	if (self->file >= 0)
 		close(self->file);
-	if (self->buf)
-		EXPECT_EQ(0, munmap(self->buf, self->len));
+	if (buf)
+		EXPECT_EQ(0, munmap(buf, self->len));
 	if (variant->kind == HUGETLB)
 		set_huge_pages("0");
-	EXPECT_EQ(0, session_end(&self->session));
+	EXPECT_EQ(0, session_end(&session));
 }
 
-static uint64_t copied(const struct session *session)
+static uint64_t copied(void)
 {
-	return session_stats(session, 0).out_copied_pages;
+	return stats_of(A).out_copied_pages;
 }
 
 TEST_F(kinds, memory_is_read_in_place)
@@ -235,29 +201,24 @@ TEST_F(kinds, memory_is_read_in_place)
 	struct hmmrt_prefetch result;
 
 	/* The ordinary page is duplicated. */
-	ASSERT_VALUE(1, agent_read(self->agent, self->ordinary));
-	ASSERT_EQ(1, copied(&self->session));
-	ASSERT_VALUE(pages * self->word,
-		     agent_sum(self->agent, self->buf, self->len, PAGE_BYTES));
-	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, self->len, self->id,
-				  &result));
+	ASSERT_VALUE(1, dev_read(A, self->ordinary));
+	ASSERT_EQ(1, copied());
+	ASSERT_VALUE(pages * self->word, dev_sum(A, buf, self->len));
+	ASSERT_EQ(0, cmd_prefetch(space, buf, self->len, id_of(A), &result));
 	EXPECT_EQ(pages, result.out_stayed[variant->stay]);
 	EXPECT_EQ(0, result.out_pages_moved);
-	EXPECT_EQ(1, copied(&self->session));
-	EXPECT_EQ((long)pages, pages_at(self->fd, self->buf, self->len,
-					HMMRT_LOCATION_HOST));
-	pages_fill(self->buf, self->len, 1);
-	ASSERT_VALUE(pages_sum(self->len, 1),
-		     agent_sum(self->agent, self->buf, self->len, PAGE_BYTES));
+	EXPECT_EQ(1, copied());
+	EXPECT_EQ((long)pages,
+		  pages_at(space, buf, self->len, HMMRT_LOCATION_HOST));
+	pages_fill(buf, self->len, 1);
+	ASSERT_SUM(A, buf, self->len, 1);
 	if (!variant->until_written)
-		EXPECT_EQ(1, copied(&self->session));
-	ASSERT_DONE(agent_fill(self->agent, self->buf, self->len, PAGE_BYTES,
-			       1000));
-	EXPECT_EQ(-1, pages_check(self->buf, self->len, 1000));
-	ASSERT_VALUE(pages_sum(self->len, 1000),
-		     agent_sum(self->agent, self->buf, self->len, PAGE_BYTES));
+		EXPECT_EQ(1, copied());
+	ASSERT_DONE(dev_fill(A, buf, self->len, 1000));
+	EXPECT_EQ(-1, pages_check(buf, self->len, 1000));
+	ASSERT_SUM(A, buf, self->len, 1000);
 	if (!variant->until_written)
-		EXPECT_EQ(1, copied(&self->session));
+		EXPECT_EQ(1, copied());
 }
 
 /*
@@ -268,35 +229,29 @@ TEST(migration_does_not_duplicate_written_file_pages)
 {
 	int file = memfd_create("readmostly_kinds_test", MFD_CLOEXEC);
 	struct hmmrt_stats stats;
-	struct faulty_env env;
 	uint64_t value = 0;
-	char *buf;
 
 	if (!getenv("HMMRT_MODULE_DIR"))
 		SKIP(return, "HMMRT_MODULE_DIR is not set");
-	ASSERT_EQ(0, faulty_env_start(&env));
+	ASSERT_EQ(0, faulty_start());
 	ASSERT_EQ(0, ftruncate(file, LEN));
 	buf = arena_map(LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
 	ASSERT_NE(NULL, buf);
 	pages_fill(buf, LEN, 1);
-	ASSERT_EQ(0, cmd_advise(env.manager, buf, LEN,
-				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
-	ASSERT_EQ(0, faulty_range(env.fd[0], HMMRT_FAULTY_IOC_TO_DEVICE, buf,
-				  LEN));
-	EXPECT_EQ(0, faulty_read(env.fd[0], buf, &value));
+	ASSERT_EQ(0, advise(buf, LEN, SET_READ_MOSTLY));
+	ASSERT_EQ(0, to_device(A, buf, LEN));
+	EXPECT_EQ(0, faulty_read(fds[A], buf, &value));
 	EXPECT_EQ(1, value);
-	EXPECT_EQ(PAGES, pages_at(env.manager, buf, LEN, HMMRT_LOCATION_HOST));
-	ASSERT_EQ(0, cmd_stats(env.manager, env.id[0], &stats));
+	EXPECT_AT(HOST, buf, LEN);
+	ASSERT_EQ(0, cmd_stats(space, id_of(A), &stats));
 	EXPECT_EQ(0, stats.out_copied_pages);
-	ASSERT_EQ(0, cmd_advise(env.manager, buf, LEN,
-				HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0));
-	ASSERT_EQ(0, faulty_range(env.fd[0], HMMRT_FAULTY_IOC_TO_DEVICE, buf,
-				  LEN));
-	EXPECT_LT(0, pages_at(env.manager, buf, LEN, env.id[0]));
+	ASSERT_EQ(0, advise(buf, LEN, UNSET_READ_MOSTLY));
+	ASSERT_EQ(0, to_device(A, buf, LEN));
+	EXPECT_LT(0, pages_at(space, buf, LEN, id_of(A)));
 	EXPECT_EQ(-1, pages_check(buf, LEN, 1));
 	ASSERT_EQ(0, munmap(buf, LEN));
 	close(file);
-	EXPECT_EQ(0, faulty_env_end(&env));
+	EXPECT_EQ(0, faulty_end());
 }
 
 TEST_HARNESS_MAIN

@@ -14,11 +14,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "lib/faulty_env.h"
+#include "lib/faulty_fixture.h"
 #include "lib/fuse_server.h"
-#include "lib/harness.h"
-#include "lib/modules.h"
-#include "lib/session.h"
 #include "lib/uffd.h"
 
 /*
@@ -42,7 +39,6 @@ struct shared {
 };
 
 FIXTURE(worker) {
-	struct faulty_env env;
 	struct fuse_server server;
 	struct shared *shared;
 	pid_t child;
@@ -74,11 +70,11 @@ static int manager_users(void)
 	return users;
 }
 
-static int env_start(struct faulty_env *env)
+static int worker_start(void)
 {
-	int rc = faulty_env_start(env);
+	int rc = faulty_start();
 
-	return rc ? rc : faulty_worker(env->control, true);
+	return rc ? rc : faulty_worker(control, true);
 }
 
 FIXTURE_SETUP(worker)
@@ -95,7 +91,7 @@ FIXTURE_SETUP(worker)
 		SKIP(_exit(SKIPPED), "/dev/fuse: %s", strerror(-rc));
 	ASSERT_EQ(0, rc);
 	self->server.held_up = true;
-	ASSERT_EQ(0, env_start(&self->env));
+	ASSERT_EQ(0, worker_start());
 }
 
 static void child_kill(FIXTURE_DATA(worker) *self)
@@ -113,7 +109,7 @@ FIXTURE_TEARDOWN(worker)
 	fuse_server_go_on(&self->server);
 	child_kill(self);
 	EXPECT_EQ(0, fuse_server_end(&self->server));
-	EXPECT_EQ(0, faulty_env_end(&self->env));
+	EXPECT_EQ(0, faulty_end());
 }
 
 static double now_s(void)
@@ -191,12 +187,12 @@ static char *file_page(const struct fuse_server *server)
  * Closes descriptors that the child inherited: they would keep the parent's
  * binding and the module.
  */
-static void child_leave_env(struct faulty_env *env)
+static void child_leave_session(void)
 {
-	close(env->fd[0]);
-	close(env->fd[1]);
-	close(env->control);
-	close(env->manager);
+	close(fds[A]);
+	close(fds[B]);
+	close(control);
+	close(space);
 }
 
 /* The device reads the page that the program withholds. */
@@ -218,7 +214,7 @@ static int child_start(FIXTURE_DATA(worker) *self, bool uffd)
 	self->child = fork();
 	if (self->child)
 		return self->child < 0 ? -errno : 0;
-	child_leave_env(&self->env);
+	child_leave_session();
 	child_read(self, uffd);
 	_exit(0);
 }
@@ -244,9 +240,9 @@ TEST_F_TIMEOUT(worker, serves_other_processes_during_a_wait, 120)
 	ASSERT_EQ(0, child_start(self, variant->uffd));
 	ASSERT_TRUE(page_is_asked_for(self, variant->uffd));
 	began = now_s();
-	pages_fill(self->env.buf, LEN, 7);
-	self->env.first = 7;
-	ASSERT_EQ(0, faulty_run_faults(&self->env));
+	pages_fill(buf, LEN, 7);
+	first = 7;
+	ASSERT_EQ(0, read_pages());
 	EXPECT_GT(SOON_S, now_s() - began);
 	ASSERT_EQ(0, self->shared->read_done);
 	page_comes(self);
@@ -262,7 +258,7 @@ TEST_F_TIMEOUT(worker, releases_its_device_during_a_wait, 120)
 	ASSERT_EQ(0, child_start(self, variant->uffd));
 	ASSERT_TRUE(page_is_asked_for(self, variant->uffd));
 	began = now_s();
-	ASSERT_EQ(0, faulty_devices(self->env.control, 0));
+	ASSERT_EQ(0, faulty_devices(control, 0));
 	EXPECT_GT(SOON_S, now_s() - began);
 	ASSERT_TRUE(becomes(&self->shared->read_done, 1));
 	ASSERT_EQ(-ENODEV, self->shared->read_rc);
@@ -281,7 +277,7 @@ TEST_F_TIMEOUT(worker, driver_is_removed_during_a_wait, 120)
 	ASSERT_TRUE(page_is_asked_for(self, variant->uffd));
 	child_kill(self);
 	EXPECT_GT(SOON_S, now_s() - began);
-	ASSERT_EQ(0, faulty_env_end(&self->env));
+	ASSERT_EQ(0, faulty_end());
 	EXPECT_GT(2 * SOON_S, now_s() - began);
 	/*
 	 * The userfaultfd handler ended with the child. The FUSE server is a
@@ -294,7 +290,7 @@ TEST_F_TIMEOUT(worker, driver_is_removed_during_a_wait, 120)
 	       now_s() < began + 3 * SOON_S)
 		usleep(10000);
 	EXPECT_EQ(self->base, users);
-	ASSERT_EQ(0, env_start(&self->env));
+	ASSERT_EQ(0, worker_start());
 }
 
 /* A prefetch writes its outcomes to memory that the program provides. */
@@ -307,7 +303,7 @@ static void child_prefetch(FIXTURE_DATA(worker) *self, bool uffd)
 		.size = sizeof(arg),
 		.addr = (uintptr_t)buf,
 		.len = LEN,
-		.location = self->env.id[0],
+		.location = id_of(A),
 		.outcomes = (uintptr_t)at,
 	};
 
@@ -330,12 +326,12 @@ TEST_F_TIMEOUT(worker, releases_its_device_while_outcomes_are_written, 120)
 	self->child = fork();
 	ASSERT_LE(0, self->child);
 	if (!self->child) {
-		child_leave_env(&self->env);
+		child_leave_session();
 		child_prefetch(self, variant->uffd);
 	}
 	ASSERT_TRUE(page_is_asked_for(self, variant->uffd));
 	began = now_s();
-	ASSERT_EQ(0, faulty_devices(self->env.control, 0));
+	ASSERT_EQ(0, faulty_devices(control, 0));
 	EXPECT_GT(SOON_S, now_s() - began);
 	ASSERT_EQ(0, self->shared->prefetch_done);
 	page_comes(self);
@@ -347,7 +343,6 @@ TEST_F_TIMEOUT(worker, releases_its_device_while_outcomes_are_written, 120)
 }
 
 FIXTURE(locked) {
-	struct faulty_env env;
 	struct fuse_server server;
 	struct shared *shared;
 	pid_t child;
@@ -364,7 +359,7 @@ FIXTURE_SETUP(locked)
 	if (rc == -ENOENT)
 		SKIP(_exit(SKIPPED), "/dev/fuse: %s", strerror(-rc));
 	ASSERT_EQ(0, rc);
-	ASSERT_EQ(0, env_start(&self->env));
+	ASSERT_EQ(0, worker_start());
 }
 
 FIXTURE_TEARDOWN(locked)
@@ -375,7 +370,7 @@ FIXTURE_TEARDOWN(locked)
 		waitpid(self->child, NULL, 0);
 	}
 	EXPECT_EQ(0, fuse_server_end(&self->server));
-	EXPECT_EQ(0, faulty_env_end(&self->env));
+	EXPECT_EQ(0, faulty_end());
 }
 
 /*
@@ -455,7 +450,7 @@ static int child_lock(FIXTURE_DATA(locked) *self)
 		.buf = arena_anon(LEN),
 		.manager = open_manager(),
 		.fd = open_faulty(0),
-		.id = self->env.id[0],
+		.id = id_of(A),
 	};
 	pthread_t thread;
 	unsigned int i;
@@ -495,7 +490,7 @@ TEST_F_TIMEOUT(locked, waiting_for_mmap_lock_does_not_keep_the_device, 120)
 	self->child = fork();
 	ASSERT_LE(0, self->child);
 	if (!self->child) {
-		child_leave_env(&self->env);
+		child_leave_session();
 		_exit(child_lock(self));
 	}
 	ASSERT_TRUE(fuse_server_wait_arrived(&self->server));
@@ -509,10 +504,10 @@ TEST_F_TIMEOUT(locked, waiting_for_mmap_lock_does_not_keep_the_device, 120)
 	ASSERT_EQ(0, self->shared->prefetch_done);
 	ASSERT_EQ(0, self->shared->read_done);
 	began = now_s();
-	pages_fill(self->env.buf, LEN, 7);
-	self->env.first = 7;
-	ASSERT_EQ(0, faulty_run_faults(&self->env));
-	ASSERT_EQ(0, faulty_devices(self->env.control, 0));
+	pages_fill(buf, LEN, 7);
+	first = 7;
+	ASSERT_EQ(0, read_pages());
+	ASSERT_EQ(0, faulty_devices(control, 0));
 	EXPECT_GT(SOON_S, now_s() - began);
 	ASSERT_TRUE(becomes(&self->shared->read_done, 1));
 	ASSERT_EQ(-ENODEV, self->shared->read_rc);
@@ -584,7 +579,7 @@ TEST_F_TIMEOUT(locked, killed_thread_that_creates_a_space_ends, 120)
 	self->child = fork();
 	ASSERT_LE(0, self->child);
 	if (!self->child) {
-		child_leave_env(&self->env);
+		child_leave_session();
 		_exit(child_create_space(self));
 	}
 	ASSERT_TRUE(fuse_server_wait_arrived(&self->server));

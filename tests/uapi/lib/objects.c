@@ -34,11 +34,13 @@ int object_start(uint32_t location, size_t len, uint32_t flags)
 	return rc ? rc : grant_all(OBJECT_WRITE);
 }
 
-void object_end(void)
+int object_end(void)
 {
-	munmap(buf, object_bytes);
+	int rc = munmap(buf, object_bytes) ? -errno : 0;
+
 	close(object);
 	object = -1;
+	return rc;
 }
 
 int grant(unsigned int device, uint32_t access)

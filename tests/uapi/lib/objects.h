@@ -27,7 +27,7 @@ extern size_t object_bytes;
  */
 int object_new(uint32_t location, size_t len, uint32_t flags, int prot);
 int object_start(uint32_t location, size_t len, uint32_t flags);
-void object_end(void);
+int object_end(void);
 
 /* Sets the rights to all of it, of a device or of all devices. */
 int grant(unsigned int device, uint32_t access);

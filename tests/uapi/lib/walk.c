@@ -9,26 +9,26 @@ char *walk_addr(const struct walk *walk, unsigned int page)
 	return walk->base + page * PAGE_BYTES;
 }
 
-static enum model_location location_of_id(const struct walk *walk, uint32_t id)
+static enum model_location location_of_id(uint32_t id)
 {
 	if (id == HMMRT_LOCATION_HOST)
 		return MODEL_ON_HOST;
-	if (id == walk->ids[0])
+	if (id == id_of(A))
 		return MODEL_ON_A;
-	return id == walk->ids[1] ? MODEL_ON_B : MODEL_NOWHERE;
+	return id == id_of(B) ? MODEL_ON_B : MODEL_NOWHERE;
 }
 
-static unsigned int devices_of(const struct walk *walk, uint32_t mask)
+static unsigned int devices_of(uint32_t mask)
 {
-	return (mask >> walk->ids[0] & 1) | (mask >> walk->ids[1] & 1) << 1;
+	return (mask >> id_of(A) & 1) | (mask >> id_of(B) & 1) << 1;
 }
 
 void walk_compare(struct walk *walk, unsigned int index,
 		  const struct hmmrt_page *found, enum entries entries)
 {
 	const struct model_page *page = &walk->model.pages[index];
-	unsigned int mapped = devices_of(walk, found->mapped_by);
-	enum model_location at = location_of_id(walk, found->location);
+	unsigned int mapped = devices_of(found->mapped_by);
+	enum model_location at = location_of_id(found->location);
 
 	if (at != (enum model_location)page->at)
 		steps_fail(&walk->steps, "page %u: expected at %u, found at %u, cause %u",
@@ -38,7 +38,7 @@ void walk_compare(struct walk *walk, unsigned int index,
 		steps_fail(&walk->steps, "page %u: expected mapped by %x, found %x", index,
 			   page->mapped, mapped);
 	model_found_mapped(&walk->model, index, mapped,
-			   devices_of(walk, found->written_by));
+			   devices_of(found->written_by));
 }
 
 void walk_check_pages(struct walk *walk, unsigned int first,
@@ -49,7 +49,7 @@ void walk_check_pages(struct walk *walk, unsigned int first,
 
 	first -= first % MODEL_BLOCK;
 	end = (end + MODEL_BLOCK - 1) / MODEL_BLOCK * MODEL_BLOCK;
-	rc = cmd_pages(walk->fd, walk_addr(walk, first),
+	rc = cmd_pages(space, walk_addr(walk, first),
 		       (end - first) * PAGE_BYTES, walk->found);
 	if (rc)
 		steps_fail(&walk->steps, "HMMRT_IOC_PAGES: %s", strerror(-rc));
@@ -66,7 +66,7 @@ void walk_check_all(struct walk *walk)
 
 	walk_check_pages(walk, 0, MODEL_PAGES, EXACTLY);
 	for (dev = 0; dev < MODEL_DEVICES; dev++) {
-		int rc = cmd_stats(walk->fd, walk->ids[dev], &stats);
+		int rc = cmd_stats(space, id_of(dev), &stats);
 		uint64_t found = stats.out_device_faults -
 				 walk->faults_before[dev];
 

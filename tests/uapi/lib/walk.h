@@ -10,19 +10,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "faulty_env.h"
+#include "faulty_session.h"
 #include "model.h"
-#include "session.h"
 #include "steps.h"
 
 /* Initialise with zeroes. */
 struct walk {
 	struct model model;
 	bool evicts;			/* uses devices of hmmrt_faulty */
-	struct session session;
-	struct faulty_env env;
-	int fd;
-	uint32_t ids[MODEL_DEVICES];
 	uint64_t faults_before[MODEL_DEVICES];
 	char *base;
 	uint64_t random;
