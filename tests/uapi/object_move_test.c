@@ -2,176 +2,95 @@
 /*
  * Memory objects: where their memory is. Pinned memory stays on its device and
  * is mapped without faults. Migratable objects move between devices and system
- * memory, a block at a time, and may be larger than a device. Loads
- * hmmrt_simgpu with two small devices, and restores the module and its
- * parameters afterwards.
+ * memory, a block at a time, and may be larger than a device. When a device
+ * fails, goes away or comes back, contents survive in system memory, mappings
+ * stay, and only what cannot be read any more is lost. Loads the modules of the
+ * devices, and restores or removes them afterwards.
  */
+#include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "lib/amount.h"
-#include "lib/harness.h"
-#include "lib/modules.h"
-#include "lib/object.h"
-#include "lib/session.h"
-#include "lib/setting.h"
+#include "lib/faulty_fixture.h"
+#include "lib/inject.h"
+#include "lib/object_fixture.h"
+#include "lib/process.h"
 
-#define HOST		HMMRT_LOCATION_HOST
-#define RW		(PROT_READ | PROT_WRITE)
 #define DEVICE_BYTES	(16UL << 20)
-#define MODULE		"devices=2 memory=16"
-#define LEN		(2 * BLOCK_BYTES)
-#define PAGES		(LEN / PAGE_BYTES)
+#define DEVICES		2
 #define LANES		2
+#define CGROUP		"/sys/fs/cgroup/hmmrt-going"
+#define REMOVER_CGROUP	CGROUP "-remover"
 
-enum { A, B, DEVICES };
-
-FIXTURE(place) {
-	char parameters[SIMGPU_PARAMETERS];
-	struct session session;
-	struct agent *agent;
-	int space;
-	uint32_t id;		/* of device A */
-	int object;
-	size_t len;
-	char *buf;
-};
-
-FIXTURE_SETUP(place)
-{
-	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
-	ASSERT_EQ(0, simgpu_replace(self->parameters, MODULE));
-	ASSERT_EQ(0, session_start(&self->session, DEVICES, LANES));
-	self->agent = session_agent(&self->session);
-	self->space = self->session.space;
-	self->id = self->session.devices[A].id;
-	self->object = -1;
-}
-
-FIXTURE_TEARDOWN(place)
-{
-	if (!self->parameters[0])
-		return;
-	EXPECT_TRUE(set_oversubscription(true));
-	object_unmap_all();
-	if (self->object >= 0)
-		close(self->object);
-	EXPECT_EQ(0, session_end(&self->session));
-	EXPECT_EQ(0, simgpu_restore(self->parameters));
-}
-
-/* Creates the object and maps all of it. Both devices may write. */
-static int place_start(FIXTURE_DATA(place) *self, size_t len, uint32_t location,
-		       uint32_t flags)
-{
-	unsigned int device;
-	int rc = 0;
-
-	self->object = cmd_object_create(self->space, len, location, flags);
-	if (self->object < 0)
-		return self->object;
-	self->len = len;
-	self->buf = object_map(self->object, len, RW, 0);
-	if (!self->buf)
-		return -ENOMEM;
-	for (device = A; !rc && device < DEVICES; device++)
-		rc = cmd_set_access(self->space, self->buf, len,
-				    self->session.devices[device].id,
-				    OBJECT_WRITE);
-	return rc;
-}
-
-static struct agent *agent_of(FIXTURE_DATA(place) *self, unsigned int device)
-{
-	return &self->session.devices[device].agent;
-}
-
-static uint32_t id_of(const FIXTURE_DATA(place) *self, unsigned int device)
-{
-	return self->session.devices[device].id;
-}
-
-static uint64_t *word_of(char *buf, size_t page)
-{
-	return (uint64_t *)(buf + page * PAGE_BYTES);
-}
-
-static long pages_on(const FIXTURE_DATA(place) *self, uint32_t location)
-{
-	return pages_at(self->space, self->buf, self->len, location);
-}
+OBJECT_FIXTURE(place, .devices = DEVICES, .lanes = LANES,
+	       .load = "devices=2 memory=16")
 
 /* --- pinned memory -------------------------------------------------------- */
 
 TEST_F(place, set_access_maps_pinned_memory_without_faults)
 {
-	const uint32_t locations[] = { self->id, id_of(self, B), HOST };
+	const uint32_t locations[] = { A, B, HOST };
 	unsigned int i, device;
 	uint64_t faults;
 
 	for (i = 0; i < ARRAY_SIZE(locations); i++) {
-		ASSERT_EQ(0, place_start(self, LEN, locations[i], 0));
+		ASSERT_EQ(0, object_start(locations[i], OBJECT_BYTES, 0));
 		for (device = A; device < DEVICES; device++) {
-			faults = session_stats(&self->session, device)
-					 .out_device_faults;
-			ASSERT_DONE(agent_fill(agent_of(self, device),
-					       self->buf, LEN, PAGE_BYTES,
-					       7 + device));
-			EXPECT_EQ(faults, session_stats(&self->session, device)
-						  .out_device_faults);
+			faults = stats_of(device).out_device_faults;
+			ASSERT_DONE(dev_fill(device, buf, OBJECT_BYTES,
+					     7 + device));
+			EXPECT_EQ(faults, stats_of(device).out_device_faults);
 		}
-		EXPECT_EQ(-1, pages_check(self->buf, LEN, 7 + B));
-		ASSERT_EQ(0, munmap(self->buf, LEN));
-		close(self->object);
+		EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, 7 + B));
+		ASSERT_EQ(0, object_end());
 	}
-	self->object = -1;
 }
 
 TEST_F(place, pinned_memory_is_reported_where_it_is)
 {
-	const uint32_t locations[] = { self->id, id_of(self, B), HOST };
-	const uint32_t all = 1u << self->id | 1u << id_of(self, B);
-	static struct hmmrt_page pages[PAGES];
+	const uint32_t locations[] = { A, B, HOST };
+	const uint32_t all = 1u << id_of(A) | 1u << id_of(B);
+	static struct hmmrt_page pages[OBJECT_PAGES];
 	unsigned int i, page;
 
 	for (i = 0; i < ARRAY_SIZE(locations); i++) {
-		ASSERT_EQ(0, place_start(self, LEN, locations[i], 0));
-		EXPECT_EQ(PAGES, pages_on(self, locations[i]));
-		ASSERT_EQ(0, cmd_pages(self->space, self->buf, LEN, pages));
-		for (page = 0; page < PAGES; page++) {
-			ASSERT_EQ(locations[i], pages[page].location);
+		ASSERT_EQ(0, object_start(locations[i], OBJECT_BYTES, 0));
+		EXPECT_AT(locations[i], buf, OBJECT_BYTES);
+		ASSERT_EQ(0, cmd_pages(space, buf, OBJECT_BYTES, pages));
+		for (page = 0; page < OBJECT_PAGES; page++) {
+			ASSERT_EQ(location_of(locations[i]),
+				  pages[page].location);
 			ASSERT_EQ(all, pages[page].mapped_by & all);
 			ASSERT_EQ(all, pages[page].written_by & all);
 		}
-		ASSERT_EQ(0, munmap(self->buf, LEN));
-		close(self->object);
+		ASSERT_EQ(0, object_end());
 	}
-	self->object = -1;
 }
 
 TEST_F(place, pinned_memory_stays_where_it_is)
 {
 	struct hmmrt_prefetch result;
 
-	ASSERT_EQ(0, place_start(self, LEN, self->id, 0));
-	pages_fill(self->buf, LEN, 1);
-	ASSERT_VALUE(pages_sum(LEN, 1), agent_sum(agent_of(self, B), self->buf,
-						  LEN, PAGE_BYTES));
-	EXPECT_EQ(LEN, object_resident(self->object));
-	ASSERT_EQ(0, cmd_prefetch(self->space, self->buf, LEN, self->id,
-				  &result));
-	EXPECT_EQ(PAGES, result.out_pages_there);
-	ASSERT_EQ(0, cmd_prefetch(self->space, self->buf, LEN, HOST, &result));
-	EXPECT_EQ(PAGES, result.out_stayed[HMMRT_STAY_PINNED]);
-	ASSERT_EQ(0, cmd_prefetch(self->space, self->buf, LEN, id_of(self, B),
-				  &result));
-	EXPECT_EQ(PAGES, result.out_stayed[HMMRT_STAY_PINNED]);
+	ASSERT_EQ(0, object_start(A, OBJECT_BYTES, 0));
+	pages_fill(buf, OBJECT_BYTES, 1);
+	ASSERT_SUM(B, buf, OBJECT_BYTES, 1);
+	EXPECT_EQ(OBJECT_BYTES, object_resident(object));
+	ASSERT_EQ(0, prefetch_result(A, buf, OBJECT_BYTES, &result));
+	EXPECT_EQ(OBJECT_PAGES, result.out_pages_there);
+	ASSERT_EQ(0, prefetch_result(HOST, buf, OBJECT_BYTES, &result));
+	EXPECT_EQ(OBJECT_PAGES, result.out_stayed[HMMRT_STAY_PINNED]);
+	ASSERT_EQ(0, prefetch_result(B, buf, OBJECT_BYTES, &result));
+	EXPECT_EQ(OBJECT_PAGES, result.out_stayed[HMMRT_STAY_PINNED]);
 	EXPECT_EQ(0, result.out_pages_moved);
-	EXPECT_EQ(-EBUSY, cmd_exclusive(self->space, self->buf, PAGE_BYTES,
-					self->id, NULL));
-	EXPECT_EQ(LEN, object_resident(self->object));
-	EXPECT_EQ(PAGES, pages_on(self, self->id));
-	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
+	EXPECT_EQ(-EBUSY,
+		  cmd_exclusive(space, buf, PAGE_BYTES, id_of(A), NULL));
+	EXPECT_EQ(OBJECT_BYTES, object_resident(object));
+	EXPECT_AT(A, buf, OBJECT_BYTES);
+	EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, 1));
 }
 
 /*
@@ -181,71 +100,64 @@ TEST_F(place, pinned_memory_stays_where_it_is)
 TEST_F(place, pinned_memory_is_never_evicted)
 {
 	const size_t len = amount(4 * DEVICE_BYTES, 2 * DEVICE_BYTES);
-	char *buf = arena_anon(len);
+	char *pages = ANON(len);
 	uint64_t faults;
 	unsigned int i;
 
-	ASSERT_NE(NULL, buf);
-	ASSERT_EQ(0, place_start(self, DEVICE_BYTES / 2, self->id, 0));
-	pages_fill(self->buf, self->len, 1);
+	ASSERT_EQ(0, object_start(A, DEVICE_BYTES / 2, 0));
+	pages_fill(buf, object_bytes, 1);
 	for (i = 1; i < 3; i++) {
-		ASSERT_DONE(agent_fill(self->agent, buf, len, PAGE_BYTES,
-				       1000 * i));
-		ASSERT_VALUE(pages_sum(len, 1000 * i),
-			     agent_sum(self->agent, buf, len, PAGE_BYTES));
+		ASSERT_DONE(dev_fill(A, pages, len, 1000 * i));
+		ASSERT_SUM(A, pages, len, 1000 * i);
 	}
-	EXPECT_LT(0, session_stats(&self->session, A).out_evictions);
-	EXPECT_EQ(self->len, object_resident(self->object));
-	faults = session_stats(&self->session, A).out_device_faults;
-	ASSERT_VALUE(pages_sum(self->len, 1),
-		     agent_sum(self->agent, self->buf, self->len, PAGE_BYTES));
-	EXPECT_EQ(faults, session_stats(&self->session, A).out_device_faults);
-	EXPECT_EQ(-1, pages_check(buf, len, 2000));
+	EXPECT_LT(0, stats_of(A).out_evictions);
+	EXPECT_EQ(object_bytes, object_resident(object));
+	faults = stats_of(A).out_device_faults;
+	ASSERT_SUM(A, buf, object_bytes, 1);
+	EXPECT_EQ(faults, stats_of(A).out_device_faults);
+	EXPECT_EQ(-1, pages_check(pages, len, 2000));
 }
 
 /* --- migratable memory ---------------------------------------------------- */
 
 TEST_F(place, migratable_memory_follows_its_users)
 {
-	ASSERT_EQ(0, place_start(self, LEN, self->id, HMMRT_OBJECT_MIGRATABLE));
-	EXPECT_EQ(0, object_resident(self->object));
-	EXPECT_EQ(0, device_used_bytes(self->space, self->id));
-	ASSERT_VALUE(0, agent_sum(self->agent, self->buf, LEN, PAGE_BYTES));
-	EXPECT_EQ(LEN, object_resident(self->object));
-	EXPECT_EQ((int64_t)LEN, device_used_bytes(self->space, self->id));
+	ASSERT_EQ(0, object_start(A, OBJECT_BYTES, MIGRATABLE));
+	EXPECT_EQ(0, object_resident(object));
+	EXPECT_EQ(0, used(A));
+	ASSERT_VALUE(0, dev_sum(A, buf, OBJECT_BYTES));
+	EXPECT_EQ(OBJECT_BYTES, object_resident(object));
+	EXPECT_EQ((int64_t)OBJECT_BYTES, used(A));
 	/* The CPU's write moves one block to system memory. */
-	*word_of(self->buf, 1) = 5;
-	EXPECT_EQ(LEN - BLOCK_BYTES, object_resident(self->object));
-	EXPECT_EQ(BLOCK_PAGES, pages_on(self, HOST));
-	EXPECT_EQ(BLOCK_PAGES, pages_on(self, self->id));
+	*word_of(buf, 1) = 5;
+	EXPECT_EQ(OBJECT_BYTES - BLOCK_BYTES, object_resident(object));
+	EXPECT_EQ(BLOCK_PAGES, count_at(HOST, buf, object_bytes));
+	EXPECT_EQ(BLOCK_PAGES, count_at(A, buf, object_bytes));
 	/* The device's read moves it back. */
-	ASSERT_VALUE(5, agent_read(self->agent, word_of(self->buf, 1)));
-	EXPECT_EQ(LEN, object_resident(self->object));
-	EXPECT_EQ(PAGES, pages_on(self, self->id));
-	ASSERT_DONE(agent_write(self->agent, word_of(self->buf, 1), 6));
-	EXPECT_EQ(6, *word_of(self->buf, 1));
-	EXPECT_EQ(LEN - BLOCK_BYTES, object_resident(self->object));
+	ASSERT_VALUE(5, dev_read(A, word_of(buf, 1)));
+	EXPECT_EQ(OBJECT_BYTES, object_resident(object));
+	EXPECT_AT(A, buf, OBJECT_BYTES);
+	ASSERT_DONE(dev_write(A, word_of(buf, 1), 6));
+	EXPECT_EQ(6, *word_of(buf, 1));
+	EXPECT_EQ(OBJECT_BYTES - BLOCK_BYTES, object_resident(object));
 }
 
 TEST_F(place, migratable_memory_moves_from_device_to_device)
 {
 	unsigned int round;
 
-	ASSERT_EQ(0, place_start(self, LEN, self->id, HMMRT_OBJECT_MIGRATABLE));
-	ASSERT_DONE(agent_fill(self->agent, self->buf, LEN, PAGE_BYTES, 1));
+	ASSERT_EQ(0, object_start(A, OBJECT_BYTES, MIGRATABLE));
+	ASSERT_DONE(dev_fill(A, buf, OBJECT_BYTES, 1));
 	for (round = 1; round < 4; round++) {
 		unsigned int device = round % 2 ? B : A;
 
-		ASSERT_VALUE(pages_sum(LEN, round),
-			     agent_sum(agent_of(self, device), self->buf, LEN,
-				       PAGE_BYTES));
-		ASSERT_DONE(agent_fill(agent_of(self, device), self->buf, LEN,
-				       PAGE_BYTES, round + 1));
+		ASSERT_SUM(device, buf, OBJECT_BYTES, round);
+		ASSERT_DONE(dev_fill(device, buf, OBJECT_BYTES, round + 1));
 	}
-	EXPECT_EQ(-1, pages_check(self->buf, LEN, round));
-	EXPECT_EQ(PAGES, pages_on(self, HOST));
-	EXPECT_EQ(0, device_used_bytes(self->space, self->id));
-	EXPECT_EQ(0, device_used_bytes(self->space, id_of(self, B)));
+	EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, round));
+	EXPECT_AT(HOST, buf, OBJECT_BYTES);
+	EXPECT_EQ(0, used(A));
+	EXPECT_EQ(0, used(B));
 }
 
 TEST_F(place, prefetch_moves_migratable_memory_both_ways)
@@ -253,26 +165,21 @@ TEST_F(place, prefetch_moves_migratable_memory_both_ways)
 	struct hmmrt_prefetch result;
 	unsigned int round;
 
-	ASSERT_EQ(0, place_start(self, LEN, self->id, HMMRT_OBJECT_MIGRATABLE));
-	ASSERT_DONE(agent_fill(self->agent, self->buf, LEN, PAGE_BYTES, 3));
-	ASSERT_EQ(0, cmd_prefetch(self->space, self->buf, LEN, self->id,
-				  &result));
-	EXPECT_EQ(PAGES, result.out_pages_there);
+	ASSERT_EQ(0, object_start(A, OBJECT_BYTES, MIGRATABLE));
+	ASSERT_DONE(dev_fill(A, buf, OBJECT_BYTES, 3));
+	ASSERT_EQ(0, prefetch_result(A, buf, OBJECT_BYTES, &result));
+	EXPECT_EQ(OBJECT_PAGES, result.out_pages_there);
 	for (round = 0; round < 3; round++) {
-		ASSERT_EQ(0, cmd_prefetch(self->space, self->buf, LEN, HOST,
-					  &result));
-		EXPECT_EQ(PAGES, result.out_pages_moved);
-		EXPECT_EQ(PAGES, pages_on(self, HOST));
-		EXPECT_EQ(0, object_resident(self->object));
-		EXPECT_EQ(0, device_used_bytes(self->space, self->id));
-		EXPECT_EQ(-1, pages_check(self->buf, LEN, 3));
-		ASSERT_EQ(0, cmd_prefetch(self->space, self->buf, LEN, self->id,
-					  &result));
-		EXPECT_EQ(PAGES, result.out_pages_moved);
-		EXPECT_EQ(LEN, object_resident(self->object));
-		ASSERT_VALUE(pages_sum(LEN, 3),
-			     agent_sum(self->agent, self->buf, LEN,
-				       PAGE_BYTES));
+		ASSERT_EQ(0, prefetch_result(HOST, buf, OBJECT_BYTES, &result));
+		EXPECT_EQ(OBJECT_PAGES, result.out_pages_moved);
+		EXPECT_AT(HOST, buf, OBJECT_BYTES);
+		EXPECT_EQ(0, object_resident(object));
+		EXPECT_EQ(0, used(A));
+		EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, 3));
+		ASSERT_EQ(0, prefetch_result(A, buf, OBJECT_BYTES, &result));
+		EXPECT_EQ(OBJECT_PAGES, result.out_pages_moved);
+		EXPECT_EQ(OBJECT_BYTES, object_resident(object));
+		ASSERT_SUM(A, buf, OBJECT_BYTES, 3);
 	}
 }
 
@@ -281,34 +188,30 @@ TEST_F(place, prefetch_of_a_part_moves_its_block)
 {
 	struct hmmrt_prefetch result;
 
-	ASSERT_EQ(0, place_start(self, LEN, self->id, HMMRT_OBJECT_MIGRATABLE));
-	ASSERT_DONE(agent_fill(self->agent, self->buf, LEN, PAGE_BYTES, 1));
-	ASSERT_EQ(0, cmd_prefetch(self->space, self->buf + 3 * PAGE_BYTES,
-				  4 * PAGE_BYTES, HOST, &result));
+	ASSERT_EQ(0, object_start(A, OBJECT_BYTES, MIGRATABLE));
+	ASSERT_DONE(dev_fill(A, buf, OBJECT_BYTES, 1));
+	ASSERT_EQ(0, prefetch_result(HOST, buf + 3 * PAGE_BYTES, 4 * PAGE_BYTES,
+				     &result));
 	EXPECT_EQ(4, result.out_pages_moved + result.out_pages_there);
-	EXPECT_EQ(LEN - BLOCK_BYTES, object_resident(self->object));
-	EXPECT_EQ(BLOCK_PAGES, pages_on(self, HOST));
+	EXPECT_EQ(OBJECT_BYTES - BLOCK_BYTES, object_resident(object));
+	EXPECT_EQ(BLOCK_PAGES, count_at(HOST, buf, object_bytes));
 }
 
 TEST_F(place, memory_that_may_not_migrate_is_used_in_place)
 {
-	ASSERT_EQ(0, place_start(self, LEN, self->id, HMMRT_OBJECT_MIGRATABLE));
-	pages_fill(self->buf, LEN, 1);
-	EXPECT_EQ(0, object_resident(self->object));
-	ASSERT_EQ(0, cmd_advise(self->space, self->buf, LEN,
-				HMMRT_ADVICE_SET_PREFERRED_LOCATION, HOST, 0));
-	ASSERT_VALUE(pages_sum(LEN, 1),
-		     agent_sum(self->agent, self->buf, LEN, PAGE_BYTES));
-	ASSERT_DONE(agent_fill(self->agent, self->buf, LEN, PAGE_BYTES, 9));
-	EXPECT_EQ(PAGES, pages_on(self, HOST));
-	EXPECT_EQ(-1, pages_check(self->buf, LEN, 9));
-	ASSERT_EQ(0, cmd_advise(self->space, self->buf, LEN,
-				HMMRT_ADVICE_UNSET_PREFERRED_LOCATION, 0, 0));
-	ASSERT_EQ(0, cmd_advise(self->space, self->buf, LEN,
-				HMMRT_ADVICE_SET_NO_MIGRATE, 0, 0));
-	ASSERT_VALUE(pages_sum(LEN, 9),
-		     agent_sum(agent_of(self, B), self->buf, LEN, PAGE_BYTES));
-	EXPECT_EQ(PAGES, pages_on(self, HOST));
+	ASSERT_EQ(0, object_start(A, OBJECT_BYTES, MIGRATABLE));
+	pages_fill(buf, OBJECT_BYTES, 1);
+	EXPECT_EQ(0, object_resident(object));
+	ASSERT_EQ(0,
+		  advise_at(buf, OBJECT_BYTES, SET_PREFERRED_LOCATION, HOST));
+	ASSERT_SUM(A, buf, OBJECT_BYTES, 1);
+	ASSERT_DONE(dev_fill(A, buf, OBJECT_BYTES, 9));
+	EXPECT_AT(HOST, buf, OBJECT_BYTES);
+	EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, 9));
+	ASSERT_EQ(0, advise(buf, OBJECT_BYTES, UNSET_PREFERRED_LOCATION));
+	ASSERT_EQ(0, advise(buf, OBJECT_BYTES, SET_NO_MIGRATE));
+	ASSERT_SUM(B, buf, OBJECT_BYTES, 9);
+	EXPECT_AT(HOST, buf, OBJECT_BYTES);
 }
 
 /* The other mapping's entries go, too, when a block moves. */
@@ -317,23 +220,20 @@ TEST_F(place, all_mappings_follow_a_block_that_moves)
 	char *other;
 	unsigned int round;
 
-	ASSERT_EQ(0, place_start(self, LEN, self->id, HMMRT_OBJECT_MIGRATABLE));
+	ASSERT_EQ(0, object_start(A, OBJECT_BYTES, MIGRATABLE));
 	/* Shifted by some pages, so that blocks are not where theirs are. */
-	other = object_map(self->object, LEN - 7 * PAGE_BYTES, RW,
+	other = object_map(object, OBJECT_BYTES - 7 * PAGE_BYTES, RW,
 			   7 * PAGE_BYTES);
 	ASSERT_NE(NULL, other);
-	ASSERT_EQ(0, cmd_set_access(self->space, other, LEN - 7 * PAGE_BYTES,
-				    self->id, OBJECT_WRITE));
+	ASSERT_EQ(0, set_access(other, OBJECT_BYTES - 7 * PAGE_BYTES, A,
+				OBJECT_WRITE));
 	for (round = 1; round < 20; round++) {
-		ASSERT_DONE(agent_write(self->agent, other, 3 * round));
-		ASSERT_VALUE(3 * round,
-			     agent_read(self->agent, word_of(self->buf, 7)));
-		ASSERT_EQ(3 * round, *word_of(self->buf, 7));
+		ASSERT_DONE(dev_write(A, other, 3 * round));
+		ASSERT_VALUE(3 * round, dev_read(A, word_of(buf, 7)));
+		ASSERT_EQ(3 * round, *word_of(buf, 7));
 		*word_of(other, 0) = 3 * round + 1;
-		ASSERT_VALUE(3 * round + 1,
-			     agent_read(agent_of(self, B),
-					word_of(self->buf, 7)));
-		ASSERT_VALUE(3 * round + 1, agent_read(self->agent, other));
+		ASSERT_VALUE(3 * round + 1, dev_read(B, word_of(buf, 7)));
+		ASSERT_VALUE(3 * round + 1, dev_read(A, other));
 	}
 }
 
@@ -343,24 +243,23 @@ TEST_F(place, migratable_memory_may_exceed_the_device)
 {
 	const size_t len = amount(4 * DEVICE_BYTES, 2 * DEVICE_BYTES);
 	unsigned int round;
+	uint64_t sum;
 
-	ASSERT_EQ(0, place_start(self, len, self->id, HMMRT_OBJECT_MIGRATABLE));
-	EXPECT_GE(DEVICE_BYTES, object_resident(self->object));
+	ASSERT_EQ(0, object_start(A, len, MIGRATABLE));
+	EXPECT_GE(DEVICE_BYTES, object_resident(object));
 	for (round = 1; round < 4; round++) {
 		unsigned int device = round % 2 ? A : B;
 
-		ASSERT_VALUE(round == 1 ? 0 : pages_sum(len, 1000 * round - 1000),
-			     agent_sum(agent_of(self, device), self->buf, len,
-				       PAGE_BYTES));
-		ASSERT_DONE(agent_fill(agent_of(self, device), self->buf, len,
-				       PAGE_BYTES, 1000 * round));
+		sum = round == 1 ? 0 : pages_sum(len, 1000 * round - 1000);
+		ASSERT_VALUE(sum, dev_sum(device, buf, len));
+		ASSERT_DONE(dev_fill(device, buf, len, 1000 * round));
 		EXPECT_LT(DEVICE_BYTES / 2,
-			  PAGE_BYTES * (size_t)pages_on(self,
-							id_of(self, device)));
-		EXPECT_GE(DEVICE_BYTES, object_resident(self->object));
+			  PAGE_BYTES *
+				  (size_t)count_at(device, buf, object_bytes));
+		EXPECT_GE(DEVICE_BYTES, object_resident(object));
 	}
-	EXPECT_LT(0, session_stats(&self->session, A).out_evictions);
-	EXPECT_EQ(-1, pages_check(self->buf, len, 1000 * (round - 1)));
+	EXPECT_LT(0, stats_of(A).out_evictions);
+	EXPECT_EQ(-1, pages_check(buf, len, 1000 * (round - 1)));
 }
 
 /* Many objects, of which any may be evicted. */
@@ -369,61 +268,50 @@ TEST_F(place, migratable_objects_evict_each_other)
 	enum { OBJECTS = 12 };
 	char *bufs[OBJECTS];
 	unsigned int i, round;
+	uint64_t sum;
 	int object;
 
 	for (i = 0; i < OBJECTS; i++) {
-		object = cmd_object_create(self->space, LEN, self->id,
-					   HMMRT_OBJECT_MIGRATABLE);
+		object = create_at(A, OBJECT_BYTES, MIGRATABLE);
 		ASSERT_LE(0, object);
-		bufs[i] = object_map(object, LEN, RW, 0);
+		bufs[i] = object_map(object, OBJECT_BYTES, RW, 0);
 		ASSERT_NE(NULL, bufs[i]);
 		close(object);
-		ASSERT_EQ(0, cmd_set_access(self->space, bufs[i], LEN, self->id,
-					    OBJECT_WRITE));
+		ASSERT_EQ(0,
+			  set_access(bufs[i], OBJECT_BYTES, A, OBJECT_WRITE));
 	}
 	for (round = 0; round < 2; round++)
 		for (i = 0; i < OBJECTS; i++) {
-			ASSERT_VALUE(round ? pages_sum(LEN, 100 * i) : 0,
-				     agent_sum(self->agent, bufs[i], LEN,
-					       PAGE_BYTES));
-			ASSERT_DONE(agent_fill(self->agent, bufs[i], LEN,
-					       PAGE_BYTES, 100 * i));
+			sum = round ? pages_sum(OBJECT_BYTES, 100 * i) : 0;
+			ASSERT_VALUE(sum, dev_sum(A, bufs[i], OBJECT_BYTES));
+			ASSERT_DONE(dev_fill(A, bufs[i], OBJECT_BYTES,
+					     100 * i));
 		}
 	for (i = 0; i < OBJECTS; i++)
-		EXPECT_EQ(-1, pages_check(bufs[i], LEN, 100 * i));
+		EXPECT_EQ(-1, pages_check(bufs[i], OBJECT_BYTES, 100 * i));
 }
 
 /* Ordinary memory and migratable objects share the device. */
 TEST_F(place, migratable_memory_and_pages_evict_each_other)
 {
 	const size_t len = DEVICE_BYTES;
-	char *buf = arena_anon(len);
+	char *pages = ANON(len);
 	unsigned int round;
 
-	ASSERT_NE(NULL, buf);
-	ASSERT_EQ(0, place_start(self, len, self->id, HMMRT_OBJECT_MIGRATABLE));
+	ASSERT_EQ(0, object_start(A, len, MIGRATABLE));
 	for (round = 1; round < 3; round++) {
-		ASSERT_DONE(agent_fill(self->agent, self->buf, len, PAGE_BYTES,
-				       100 * round));
-		ASSERT_DONE(agent_fill(self->agent, buf, len, PAGE_BYTES,
-				       200 * round));
-		ASSERT_VALUE(pages_sum(len, 100 * round),
-			     agent_sum(self->agent, self->buf, len,
-				       PAGE_BYTES));
-		ASSERT_VALUE(pages_sum(len, 200 * round),
-			     agent_sum(self->agent, buf, len, PAGE_BYTES));
+		ASSERT_DONE(dev_fill(A, buf, len, 100 * round));
+		ASSERT_DONE(dev_fill(A, pages, len, 200 * round));
+		ASSERT_SUM(A, buf, len, 100 * round);
+		ASSERT_SUM(A, pages, len, 200 * round);
 	}
-	EXPECT_EQ(-1, pages_check(self->buf, len, 200));
-	EXPECT_EQ(-1, pages_check(buf, len, 400));
+	EXPECT_EQ(-1, pages_check(buf, len, 200));
+	EXPECT_EQ(-1, pages_check(pages, len, 400));
 }
 
 /* --- moves under load ----------------------------------------------------- */
 
 struct mover {
-	int space;
-	uint32_t locations[3];
-	char *buf;
-	size_t len;
 	bool stop;
 	int rc;
 	unsigned int moves;
@@ -431,12 +319,12 @@ struct mover {
 
 static void *move_until_stopped(void *arg)
 {
+	static const uint32_t locations[] = { HOST, A, B };
 	struct mover *mover = arg;
 
 	while (!mover->rc && !__atomic_load_n(&mover->stop, __ATOMIC_RELAXED))
-		mover->rc = cmd_prefetch(mover->space, mover->buf, mover->len,
-					 mover->locations[mover->moves++ % 3],
-					 NULL);
+		mover->rc = prefetch(locations[mover->moves++ % 3], buf,
+				     object_bytes);
 	return NULL;
 }
 
@@ -446,7 +334,7 @@ static void *move_until_stopped(void *arg)
 #define ROUNDS	1000u
 
 /* Every lane of each device adds to a word of its own. */
-static bool all_lanes_add(FIXTURE_DATA(place) *self)
+static bool all_lanes_add(void)
 {
 	unsigned int device, lane;
 	struct outcome outcome;
@@ -455,17 +343,16 @@ static bool all_lanes_add(FIXTURE_DATA(place) *self)
 	for (device = A; device < DEVICES; device++)
 		for (lane = 0; lane < LANES; lane++) {
 			uint64_t args[] = {
-				(uintptr_t)(word_of(self->buf, lane * BLOCK_PAGES) +
+				(uintptr_t)(word_of(buf, lane * BLOCK_PAGES) +
 					    device),
 				ADDS,
 			};
 
-			agent_post(agent_of(self, device), lane, AGENT_ADD,
-				   args, 2);
+			agent_post(agent_of(device), lane, AGENT_ADD, args, 2);
 		}
 	for (device = A; device < DEVICES; device++)
 		for (lane = 0; lane < LANES; lane++) {
-			outcome = agent_wait(agent_of(self, device), lane, 100);
+			outcome = agent_wait(agent_of(device), lane, 100);
 			done &= !outcome.error && !outcome.signal;
 		}
 	return done;
@@ -473,18 +360,14 @@ static bool all_lanes_add(FIXTURE_DATA(place) *self)
 
 TEST_F(place, moves_under_busy_lanes_lose_no_write)
 {
-	struct mover mover = { .space = self->space, .len = LEN };
+	struct mover mover = { 0 };
 	unsigned int device, lane, rounds = 0;
 	pthread_t thread;
 
-	ASSERT_EQ(0, place_start(self, LEN, self->id, HMMRT_OBJECT_MIGRATABLE));
-	mover.buf = self->buf;
-	mover.locations[0] = HOST;
-	mover.locations[1] = self->id;
-	mover.locations[2] = id_of(self, B);
+	ASSERT_EQ(0, object_start(A, OBJECT_BYTES, MIGRATABLE));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, move_until_stopped, &mover));
 	do {
-		ASSERT_TRUE(all_lanes_add(self));
+		ASSERT_TRUE(all_lanes_add());
 	} while (++rounds < ROUNDS &&
 		 __atomic_load_n(&mover.moves, __ATOMIC_RELAXED) < MOVES);
 	__atomic_store_n(&mover.stop, true, __ATOMIC_RELAXED);
@@ -494,8 +377,729 @@ TEST_F(place, moves_under_busy_lanes_lose_no_write)
 	for (device = A; device < DEVICES; device++)
 		for (lane = 0; lane < LANES; lane++)
 			EXPECT_EQ(rounds * ADDS,
-				  word_of(self->buf,
-					  lane * BLOCK_PAGES)[device]);
+				  word_of(buf, lane * BLOCK_PAGES)[device]);
+}
+
+/* --- devices that fail and go away ---------------------------------------- */
+
+FIXTURE(going) {
+};
+
+FIXTURE_SETUP(going)
+{
+	FAULTY_SETUP();
+}
+
+FIXTURE_TEARDOWN(going)
+{
+	object_unmap_all();
+	if (object >= 0)
+		close(object);
+	EXPECT_EQ(0, faulty_hollow(control, 0));
+	FAULTY_TEARDOWN();
+}
+
+/* The CPU has no access: only devices of simgpu have a window for it. */
+static int going_start(unsigned int device, uint32_t flags)
+{
+	int prot = flags ? RW : PROT_NONE;
+	int rc = object_new(device, OBJECT_BYTES, flags, prot);
+
+	return rc ? rc : grant_all(OBJECT_WRITE);
+}
+
+static int remove_b(void)
+{
+	return faulty_devices(control, 1);
+}
+
+/* A new device takes its place. */
+static int return_b(void)
+{
+	int rc;
+
+	close(fds[B]);
+	rc = faulty_devices(control, 2);
+	fds[B] = open_faulty(B);
+	return rc ? rc : fds[B] < 0 ? fds[B] : 0;
+}
+
+/* A device writes, or checks, each page's first word. */
+static int device_fill(unsigned int device, uint64_t value)
+{
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; !rc && i < OBJECT_PAGES; i++)
+		rc = faulty_write(fds[device], word_of(buf, i), value + i);
+	return rc;
+}
+
+static int device_check(unsigned int device, uint64_t value)
+{
+	uint64_t found = 0;
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; !rc && i < OBJECT_PAGES; i++) {
+		rc = faulty_read(fds[device], word_of(buf, i), &found);
+		if (!rc && found != value + i)
+			rc = -EILSEQ;
+	}
+	return rc;
+}
+
+/* --- devices without a window for the CPU --------------------------------- */
+
+TEST_F(going, cpu_has_no_access_to_a_device_without_a_window)
+{
+	ASSERT_EQ(0, going_start(A, 0));
+	EXPECT_EQ(-1, mprotect(buf, OBJECT_BYTES, PROT_READ));
+	EXPECT_EQ(EACCES, errno);
+	EXPECT_EQ(-1, mprotect(buf, PAGE_BYTES, RW));
+	EXPECT_EQ(EACCES, errno);
+	EXPECT_EQ(-EACCES,
+		  object_map_at(object, buf, OBJECT_BYTES, PROT_READ, 0));
+	EXPECT_EQ(-EACCES, object_map_at(object, buf, OBJECT_BYTES, RW, 0));
+}
+
+TEST_F(going, devices_use_memory_that_the_cpu_cannot)
+{
+	ASSERT_EQ(0, going_start(A, 0));
+	ASSERT_EQ(0, device_fill(A, 1));
+	EXPECT_EQ(0, device_check(A, 1));
+	EXPECT_EQ(0, device_check(B, 1));
+	ASSERT_EQ(0, device_fill(B, 500));
+	EXPECT_EQ(0, device_check(A, 500));
+	ASSERT_EQ(0, grant(B, OBJECT_READ));
+	EXPECT_EQ(-EACCES, faulty_write(fds[B], buf, 1));
+	ASSERT_EQ(0, grant(A, 0));
+	EXPECT_EQ(-EACCES, device_check(A, 500));
+	EXPECT_EQ(0, device_check(B, 500));
+}
+
+/* --- devices that go ------------------------------------------------------ */
+
+/* Device B goes. Device A uses the object's memory in system memory then. */
+static void go_and_check(struct __test_metadata *_metadata, uint32_t flags)
+{
+	struct hmmrt_object_info info;
+	uint32_t id = id_of(B);
+	char *other;
+
+	ASSERT_EQ(0, going_start(B, flags));
+	ASSERT_EQ(0, device_fill(B, 1));
+	EXPECT_EQ(OBJECT_BYTES, object_resident(object));
+	if (!flags)
+		ASSERT_EQ(0, device_check(A, 1));
+	ASSERT_EQ(0, remove_b());
+	ASSERT_EQ(0, cmd_object_info(object, &info));
+	EXPECT_EQ(id, info.out_location);
+	EXPECT_EQ(0, info.out_resident_bytes);
+	EXPECT_EQ(OBJECT_BYTES, info.out_bytes);
+	EXPECT_EQ(0, device_check(A, 1));
+	ASSERT_EQ(0, device_fill(A, 700));
+	EXPECT_EQ(0, device_check(A, 700));
+	/* Now the CPU can use it, at least by a new mapping. */
+	other = object_map(object, OBJECT_BYTES, RW, 0);
+	ASSERT_NE(NULL, other);
+	EXPECT_EQ(-1, pages_check(other, OBJECT_BYTES, 700));
+	pages_fill(other, OBJECT_BYTES, 900);
+	EXPECT_EQ(0, device_check(A, 900));
+	EXPECT_EQ(-ENODEV, faulty_write(fds[B], buf, 1));
+	EXPECT_EQ(-ENODEV, grant(B, OBJECT_READ));
+	EXPECT_EQ(-ENODEV, cmd_object_create(space, OBJECT_BYTES, id, 0));
+}
+
+TEST_F(going, contents_survive_the_device_of_a_pinned_object)
+{
+	go_and_check(_metadata, 0);
+}
+
+TEST_F(going, contents_survive_the_device_of_a_migratable_object)
+{
+	go_and_check(_metadata, MIGRATABLE);
+}
+
+/* The mapping is closed, or the descriptor, or neither has been there. */
+/*
+ * Create an object in a process of the cgroup, which exits and leaves the
+ * descriptor here. Returns its exit status.
+ */
+static int create_in_cgroup(void)
+{
+	int status = -1;
+	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0,
+				   0);
+
+	if (!pid) {
+		int manager = open_manager(), rc;
+
+		if (!write_text(CGROUP "/cgroup.procs", "0") ||
+		    cmd_space_create(manager))
+			_exit(254);
+		rc = cmd_object_create(manager, OBJECT_BYTES, id_of(B), 0);
+		close(manager);
+		_exit(rc < 0 ? 255 : rc);
+	}
+	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return -1;
+	return WEXITSTATUS(status);
+}
+
+/* One device goes, by a process of another cgroup. Returns its exit status. */
+static int remove_in_cgroup(void)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid) {
+		if (!write_text(REMOVER_CGROUP "/cgroup.procs", "0"))
+			_exit(254);
+		_exit(-remove_b());
+	}
+	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return -1;
+	return WEXITSTATUS(status);
+}
+
+/*
+ * The end of a device waits for no limit of a process, and no other process is
+ * charged instead.
+ */
+TEST_F(going, device_goes_if_the_creator_may_have_no_more_memory)
+{
+	char charged[16] = "";
+
+	write_text("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
+	if (mkdir(CGROUP, 0755) || access(CGROUP "/memory.max", W_OK))
+		SKIP(return, "the memory controller is not available");
+	object = create_in_cgroup();
+	ASSERT_LE(0, object);
+	ASSERT_GT(254, object);
+	EXPECT_EQ(OBJECT_BYTES, object_resident(object));
+	ASSERT_TRUE(write_text(CGROUP "/memory.max", "0"));
+	ASSERT_EQ(0, mkdir(REMOVER_CGROUP, 0755));
+	EXPECT_EQ(0, remove_in_cgroup());
+	EXPECT_EQ(0, object_resident(object));
+	EXPECT_TRUE(read_word(REMOVER_CGROUP "/memory.current", charged));
+	EXPECT_GT(OBJECT_BYTES / 2, strtoul(charged, NULL, 10));
+	EXPECT_EQ(0, rmdir(REMOVER_CGROUP));
+	buf = object_map(object, OBJECT_BYTES, RW, 0);
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, OBJECT_BYTES, 5);
+	EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, 5));
+	EXPECT_EQ(0, rmdir(CGROUP));
+}
+
+TEST_F(going, objects_that_nothing_maps_survive_their_device)
+{
+	ASSERT_EQ(0, going_start(B, 0));
+	ASSERT_EQ(0, device_fill(B, 1));
+	ASSERT_EQ(0, munmap(buf, OBJECT_BYTES));
+	ASSERT_EQ(0, faulty_devices(control, 0));
+	buf = object_map(object, OBJECT_BYTES, RW, 0);
+	ASSERT_NE(NULL, buf);
+	EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, 1));
+	ASSERT_EQ(0, object_end());
+}
+
+TEST_F(going, mapping_without_a_descriptor_survives_its_device)
+{
+	ASSERT_EQ(0, going_start(B, MIGRATABLE));
+	close(object);
+	object = -1;
+	ASSERT_EQ(0, device_fill(B, 1));
+	ASSERT_EQ(0, remove_b());
+	EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, 1));
+	EXPECT_EQ(0, device_check(A, 1));
+}
+
+/* A new device gets the id, but neither the rights nor the memory. */
+TEST_F(going, new_device_of_the_same_id_has_no_rights)
+{
+	uint32_t id = id_of(B), access, now;
+	uint64_t value;
+
+	ASSERT_EQ(0, going_start(B, 0));
+	ASSERT_EQ(0, device_fill(B, 1));
+	ASSERT_EQ(0, remove_b());
+	ASSERT_EQ(0, return_b());
+	ASSERT_EQ(0, device_named(space, "hmmrt-faulty1", &now));
+	ASSERT_EQ(id, now);
+	ASSERT_EQ(0, cmd_get_access(space, buf, OBJECT_BYTES, id, &access));
+	EXPECT_EQ(0, access);
+	EXPECT_EQ(-EACCES, faulty_read(fds[B], buf, &value));
+	EXPECT_EQ(0, object_resident(object));
+	EXPECT_EQ(0, device_used_bytes(space, id));
+	ASSERT_EQ(0, grant(B, OBJECT_WRITE));
+	EXPECT_EQ(0, device_check(B, 1));
+	/* A pinned object is not at its location any more, and stays away. */
+	EXPECT_EQ(0, object_resident(object));
+	EXPECT_EQ(0, device_check(A, 1));
+}
+
+/* Only the binding ends: pinned memory stays on the device. */
+TEST_F(going, unbinding_leaves_pinned_memory_on_the_device)
+{
+	uint32_t access;
+
+	ASSERT_EQ(0, going_start(B, 0));
+	ASSERT_EQ(0, device_fill(B, 1));
+	close(fds[B]);
+	EXPECT_EQ(OBJECT_BYTES, object_resident(object));
+	EXPECT_EQ(0, device_check(A, 1));
+	fds[B] = open_faulty(B);
+	ASSERT_LE(0, fds[B]);
+	/* Rights end with the binding. */
+	ASSERT_EQ(0, get_access(buf, OBJECT_BYTES, B, &access));
+	EXPECT_EQ(0, access);
+	EXPECT_EQ(-EACCES, device_check(B, 1));
+	ASSERT_EQ(0, grant(B, OBJECT_WRITE));
+	EXPECT_EQ(0, device_check(B, 1));
+}
+
+struct writer {
+	const char *buf;
+	int fd;
+	bool stop;
+	int rc;
+	uint64_t last;
+};
+
+/* Each word says how many were written to it; the first failure ends it. */
+static void *write_until_stopped(void *arg)
+{
+	struct writer *writer = arg;
+	char *word = (char *)writer->buf;
+
+	while (!writer->rc && !__atomic_load_n(&writer->stop, __ATOMIC_RELAXED)) {
+		writer->rc = faulty_write(writer->fd, word, writer->last + 1);
+		if (!writer->rc)
+			__atomic_store_n(&writer->last, writer->last + 1,
+					 __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+/* Waits for so many writes, or for the first that fails. */
+static void wait_for_writes(const struct writer *writer, uint64_t count)
+{
+	while (__atomic_load_n(&writer->last, __ATOMIC_RELAXED) < count &&
+	       !__atomic_load_n(&writer->rc, __ATOMIC_RELAXED))
+		usleep(1000);
+}
+
+/* Device A writes to the memory of B while B goes and comes. */
+TEST_F(going, writes_of_a_peer_survive_a_device_that_goes)
+{
+	const uint32_t flags[] = { 0, MIGRATABLE };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+		struct writer writer = { .fd = fds[A] };
+		uint64_t seen, value = 0;
+		pthread_t thread;
+
+		ASSERT_EQ(0, going_start(B, flags[i]));
+		writer.buf = buf;
+		ASSERT_EQ(0, pthread_create(&thread, NULL, write_until_stopped,
+					    &writer));
+		wait_for_writes(&writer, 100);
+		EXPECT_EQ(0, remove_b());
+		seen = __atomic_load_n(&writer.last, __ATOMIC_RELAXED);
+		wait_for_writes(&writer, seen + 100);
+		__atomic_store_n(&writer.stop, true, __ATOMIC_RELAXED);
+		ASSERT_EQ(0, pthread_join(thread, NULL));
+		EXPECT_EQ(0, writer.rc);
+		EXPECT_EQ(0, faulty_read(fds[A], buf, &value));
+		EXPECT_EQ(writer.last, value);
+		ASSERT_EQ(0, object_end());
+		ASSERT_EQ(0, return_b());
+	}
+}
+
+/* A hollow device is no peer of another one, and its memory cannot be read. */
+TEST_F(going, memory_of_no_possible_peer_is_eopnotsupp)
+{
+	uint32_t access;
+	uint64_t value;
+
+	close(fds[B]);
+	ASSERT_EQ(0, remove_b());
+	ASSERT_EQ(0, faulty_hollow(control, 16));
+	ASSERT_EQ(0, faulty_devices(control, 2));
+	fds[B] = open_faulty(B);
+	ASSERT_LE(0, fds[B]);
+	EXPECT_EQ(-EOPNOTSUPP, going_start(B, 0));
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0, get_access(buf, OBJECT_BYTES, A, &access));
+	EXPECT_EQ(0, access);
+	EXPECT_EQ(-EACCES, faulty_read(fds[A], buf, &value));
+	/* Taking rights away that it cannot have is no error. */
+	EXPECT_EQ(0, grant(A, 0));
+	EXPECT_EQ(0, grant(B, OBJECT_WRITE));
+}
+
+TEST_F(going, eviction_of_a_device_takes_migratable_objects_only)
+{
+	int pinned = create(1);
+
+	ASSERT_LE(0, pinned);
+	ASSERT_EQ(0, going_start(A, MIGRATABLE));
+	ASSERT_EQ(0, device_fill(A, 1));
+	EXPECT_EQ(OBJECT_BYTES, object_resident(object));
+	/* There is memory on the device that stays. */
+	EXPECT_EQ(-EBUSY, faulty_evict(control, A));
+	EXPECT_EQ(0, object_resident(object));
+	EXPECT_EQ(BLOCK_BYTES, object_resident(pinned));
+	EXPECT_EQ((int64_t)BLOCK_BYTES, used(A));
+	EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, 1));
+	close(pinned);
+	EXPECT_EQ(0, faulty_evict(control, A));
+}
+
+/* --- devices that fail ---------------------------------------------------- */
+
+/*
+ * The memory must be cleared, so it cannot be given out if that fails. Nothing
+ * of a failed call remains.
+ */
+TEST_F(going, failing_device_fails_create_and_keeps_no_memory)
+{
+	const enum hmmrt_faulty_op ops[] = {
+		HMMRT_FAULTY_POPULATE, HMMRT_FAULTY_COPY_TO_DEVICE,
+	};
+	unsigned int i, nth;
+
+	for (i = 0; i < ARRAY_SIZE(ops); i++)
+		for (nth = 1; nth < 4; nth++) {
+			int object;
+
+			ASSERT_EQ(0, faulty_renew());
+			ASSERT_EQ(0, faulty_fail_nth(control, ops[i], nth));
+			object = create(2);
+			if (faulty_fail_stop(control, ops[i])) {
+				/* So many calls were not made. */
+				EXPECT_LE(0, object);
+				EXPECT_LT(1, nth);
+			} else {
+				EXPECT_GT(0, object);
+			}
+			close(object);
+			EXPECT_EQ(0, used(A));
+		}
+}
+
+/* A device that fails takes nothing from one that uses the memory in place. */
+TEST_F(going, failing_move_leaves_a_block_where_it_is)
+{
+	const enum hmmrt_faulty_op ops[] = {
+		HMMRT_FAULTY_POPULATE, HMMRT_FAULTY_COPY_TO_DEVICE,
+	};
+	unsigned int i;
+
+	ASSERT_EQ(0, going_start(A, MIGRATABLE));
+	pages_fill(buf, OBJECT_BYTES, 1);
+	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+		ASSERT_EQ(0, faulty_fail_always(control, ops[i]));
+		EXPECT_EQ(0, device_check(A, 1 + 1000 * i));
+		EXPECT_EQ(0, object_resident(object));
+		ASSERT_EQ(0, device_fill(A, 1001 + 1000 * i));
+		EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, 1001 + 1000 * i));
+		faulty_fail_stop(control, ops[i]);
+		/* Without entries, the device faults again. */
+		ASSERT_EQ(0, grant(A, 0));
+		ASSERT_EQ(0, grant(A, OBJECT_WRITE));
+	}
+	EXPECT_EQ(0, device_check(A, 2001));
+	EXPECT_EQ(OBJECT_BYTES, object_resident(object));
+}
+
+TEST_F(going, unreadable_block_is_sigbus_until_it_is_readable)
+{
+	uint64_t value;
+
+	ASSERT_EQ(0, going_start(A, MIGRATABLE));
+	ASSERT_EQ(0, device_fill(A, 1));
+	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_TO_HOST));
+	EXPECT_EQ(SIGBUS, cpu_read(buf, &value));
+	EXPECT_EQ(SIGBUS, cpu_write(buf + BLOCK_BYTES, 9));
+	/* It is still on the device, which can read it. */
+	EXPECT_EQ(OBJECT_BYTES, object_resident(object));
+	EXPECT_EQ(0, device_check(A, 1));
+	faulty_fail_stop(control, HMMRT_FAULTY_COPY_TO_HOST);
+	EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, 1));
+	EXPECT_EQ(0, device_check(A, 1));
+}
+
+/* The device goes while its copies fail: what it had is lost, no more. */
+TEST_F(going, block_that_cannot_be_read_is_lost_with_its_device)
+{
+	const uint32_t flags[] = { 0, MIGRATABLE };
+	unsigned int i;
+	uint64_t value;
+
+	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+		char *kept, *other;
+		int host;
+
+		host = create_at(HOST, BLOCK_BYTES, 0);
+		kept = object_map(host, BLOCK_BYTES, RW, 0);
+		ASSERT_NE(NULL, kept);
+		pages_fill(kept, BLOCK_BYTES, 5);
+		ASSERT_EQ(0, going_start(B, flags[i]));
+		ASSERT_EQ(0, device_fill(B, 1));
+		ASSERT_EQ(0, faulty_fail_always(control,
+						HMMRT_FAULTY_COPY_TO_HOST));
+		ASSERT_EQ(0, remove_b());
+		faulty_fail_stop(control, HMMRT_FAULTY_COPY_TO_HOST);
+		EXPECT_EQ(-EFAULT, faulty_read(fds[A], buf, &value));
+		EXPECT_EQ(-EFAULT, faulty_write(fds[A], buf + BLOCK_BYTES, 1));
+		other = object_map(object, OBJECT_BYTES, RW, 0);
+		ASSERT_NE(NULL, other);
+		EXPECT_EQ(SIGBUS, cpu_read(other, &value));
+		EXPECT_EQ(SIGBUS, cpu_write(other + BLOCK_BYTES, 1));
+		EXPECT_EQ(-1, pages_check(kept, BLOCK_BYTES, 5));
+		object_unmap_all();
+		close(host);
+		close(object);
+		object = -1;
+		ASSERT_EQ(0, return_b());
+	}
+}
+
+/* One copy fails, and is repeated. */
+TEST_F(going, removal_retries_a_failed_copy)
+{
+	char *other;
+
+	ASSERT_EQ(0, going_start(B, 0));
+	ASSERT_EQ(0, device_fill(B, 1));
+	ASSERT_EQ(0, faulty_fail_nth(control, HMMRT_FAULTY_COPY_TO_HOST, 1));
+	ASSERT_EQ(0, remove_b());
+	EXPECT_EQ(0, faulty_fail_stop(control, HMMRT_FAULTY_COPY_TO_HOST));
+	EXPECT_EQ(0, device_check(A, 1));
+	other = object_map(object, OBJECT_BYTES, PROT_READ, 0);
+	ASSERT_NE(NULL, other);
+	EXPECT_EQ(-1, pages_check(other, OBJECT_BYTES, 1));
+}
+
+/* --- no memory ------------------------------------------------------------ */
+
+static int keep_one_device(void *arg)
+{
+	(void)arg;
+	return remove_b();
+}
+
+/*
+ * The machine has no memory for what is on a device that goes. It goes in time,
+ * with the contents, and with what the other device has mapped there. Later the
+ * rest of the device goes, too.
+ */
+TEST_F_TIMEOUT(going, device_goes_if_there_is_no_memory, 200)
+{
+	const uint32_t flags[] = { 0, MIGRATABLE };
+	uint64_t value = 0;
+	unsigned int i, try;
+	char *other;
+
+	if (!inject_start())
+		SKIP(return, "fault injection is not available");
+	ASSERT_TRUE(set_leave_wait("1"));
+	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+		ASSERT_EQ(0, going_start(B, flags[i]));
+		ASSERT_EQ(0, device_fill(B, 1));
+		if (!flags[i])
+			ASSERT_EQ(0, device_check(A, 1));
+		EXPECT_EQ(0, inject_run(keep_one_device, NULL));
+		EXPECT_GT(0, faulty_read(fds[A], buf, &value));
+		EXPECT_GT(0, faulty_write(fds[A], buf + BLOCK_BYTES, 1));
+		for (try = 0; try < 300 && object_resident(object); try++)
+			usleep(100000);
+		EXPECT_EQ(0, object_resident(object));
+		EXPECT_EQ(-EFAULT, faulty_read(fds[A], buf, &value));
+		other = object_map(object, OBJECT_BYTES, RW, 0);
+		ASSERT_NE(NULL, other);
+		EXPECT_EQ(SIGBUS, cpu_read(other, &value));
+		object_unmap_all();
+		close(object);
+		object = -1;
+		ASSERT_EQ(0, return_b());
+		/* The id of what is left of the other one may still be in use. */
+		ASSERT_EQ(0, device_named(space, "hmmrt-faulty1",
+					  &session.devices[B].id));
+	}
+	EXPECT_TRUE(set_leave_wait("30"));
+}
+
+static int read_by_cpu(void *arg)
+{
+	uint64_t value;
+
+	return cpu_read(arg, &value);
+}
+
+/* What it reads is on a device, and there is no memory to move it to. */
+TEST_F_TIMEOUT(going, access_without_memory_is_sigbus_in_time, 200)
+{
+	if (!inject_start())
+		SKIP(return, "fault injection is not available");
+	ASSERT_EQ(0, going_start(A, MIGRATABLE));
+	/* The core repeats an access that gets no page table. */
+	pages_fill(buf, OBJECT_BYTES, 1);
+	ASSERT_EQ(0, device_fill(A, 1));
+	EXPECT_EQ(SIGBUS, inject_run(read_by_cpu, buf));
+	EXPECT_EQ(OBJECT_BYTES, object_resident(object));
+	EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, 1));
+}
+
+/* Reads a word before it is told to go, and after that without memory. */
+static void read_twice(int object, int ready, int go)
+{
+	char *buf = object_map(object, OBJECT_BYTES, RW, 0), c;
+	int fd = inject_open(0, 0, "make-it-fail");
+
+	if (!buf || *(volatile char *)buf || write(ready, "r", 1) != 1 ||
+	    read(go, &c, 1) != 1)
+		_exit(1);
+	inject_write(fd, 1);
+	_exit(*(volatile char *)buf ? 2 : 3);
+}
+
+TEST_F(going, access_that_waits_for_memory_can_be_killed)
+{
+	int ready[2], go[2], status = -1;
+	pid_t pid;
+	char c;
+
+	if (!inject_start())
+		SKIP(return, "fault injection is not available");
+	ASSERT_EQ(0, going_start(A, MIGRATABLE));
+	ASSERT_EQ(0, pipe2(ready, O_CLOEXEC));
+	ASSERT_EQ(0, pipe2(go, O_CLOEXEC));
+	pid = fork();
+	if (!pid)
+		read_twice(object, ready[1], go[0]);
+	ASSERT_EQ(1, read(ready[0], &c, 1));
+	ASSERT_EQ(0, device_fill(A, 1));
+	inject_burst("-1");
+	ASSERT_EQ(1, write(go[1], "g", 1));
+	usleep(500000);
+	EXPECT_EQ(0, kill(pid, SIGKILL));
+	EXPECT_TRUE(process_wait_end(pid, 4, &status));
+	EXPECT_EQ(SIGKILL, WTERMSIG(status));
+	inject_burst("0");
+	close(ready[0]);
+	close(ready[1]);
+	close(go[0]);
+	close(go[1]);
+}
+
+/* --- modules -------------------------------------------------------------- */
+
+FIXTURE(unloaded) {
+	char parameters[SIMGPU_PARAMETERS];
+};
+
+FIXTURE_SETUP(unloaded)
+{
+	if (!getenv("HMMRT_MODULE_DIR"))
+		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
+	simgpu_parameters(self->parameters, sizeof(self->parameters));
+	space = open_manager();
+	ASSERT_EQ(0, cmd_space_create(space));
+}
+
+FIXTURE_TEARDOWN(unloaded)
+{
+	if (!self->parameters[0])
+		return;
+	close(space);
+	EXPECT_EQ(0, simgpu_restore(self->parameters));
+}
+
+/*
+ * The same mappings show the contents, whether the CPU had used the device's
+ * window before or not.
+ */
+TEST_F(unloaded, mappings_of_the_cpu_survive_the_module_of_the_device)
+{
+	const uint32_t flags[] = { 0, MIGRATABLE };
+	char *bufs[2], *none[2];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+		int object = create_at(A, OBJECT_BYTES, flags[i]);
+
+		ASSERT_LE(0, object);
+		bufs[i] = object_map(object, OBJECT_BYTES, RW, 0);
+		none[i] = object_map(object, OBJECT_BYTES, PROT_NONE, 0);
+		ASSERT_NE(NULL, bufs[i]);
+		ASSERT_NE(NULL, none[i]);
+		close(object);
+		pages_fill(bufs[i], OBJECT_BYTES, 1000 * i);
+	}
+	ASSERT_EQ(0, simgpu_remove());
+	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+		EXPECT_EQ(-1, pages_check(bufs[i], OBJECT_BYTES, 1000 * i));
+		pages_fill(bufs[i], OBJECT_BYTES, 1000 * i + 7);
+		ASSERT_EQ(0, mprotect(none[i], OBJECT_BYTES, PROT_READ));
+		EXPECT_EQ(-1, pages_check(none[i], OBJECT_BYTES, 1000 * i + 7));
+	}
+	EXPECT_EQ(0, module_insert("hmmrt_simgpu", self->parameters));
+	for (i = 0; i < ARRAY_SIZE(flags); i++)
+		EXPECT_EQ(-1, pages_check(bufs[i], OBJECT_BYTES, 1000 * i + 7));
+	object_unmap_all();
+}
+
+static int remove_simgpu(void *arg)
+{
+	(void)arg;
+	return simgpu_remove();
+}
+
+/* The CPU has the device's memory mapped, which the driver frees. */
+TEST_F_TIMEOUT(unloaded, mapping_of_the_cpu_is_cut_if_there_is_no_memory, 200)
+{
+	int object = create_at(A, OBJECT_BYTES, 0);
+	char *buf = object_map(object, OBJECT_BYTES, RW, 0);
+	uint64_t value;
+
+	if (!inject_start())
+		SKIP(return, "fault injection is not available");
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, OBJECT_BYTES, 1);
+	ASSERT_TRUE(set_leave_wait("1"));
+	EXPECT_EQ(0, inject_run(remove_simgpu, NULL));
+	EXPECT_TRUE(set_leave_wait("30"));
+	EXPECT_EQ(SIGBUS, cpu_read(buf, &value));
+	EXPECT_EQ(SIGBUS, cpu_write(buf + BLOCK_BYTES, 1));
+	object_unmap_all();
+	close(object);
+	EXPECT_EQ(0, module_insert("hmmrt_simgpu", self->parameters));
+}
+
+/* A descriptor or a mapping alone keeps the manager's module. */
+TEST_F(unloaded, manager_is_not_unloaded_while_an_object_lives)
+{
+	int object = create_at(HOST, OBJECT_BYTES, 0);
+	void *buf = object_map(object, OBJECT_BYTES, RW, 0);
+
+	ASSERT_LE(0, object);
+	ASSERT_NE(NULL, buf);
+	close(space);
+	ASSERT_EQ(0, simgpu_remove());
+	EXPECT_EQ(-EWOULDBLOCK, module_remove("hmmrt"));
+	ASSERT_EQ(0, munmap(buf, OBJECT_BYTES));
+	EXPECT_EQ(-EWOULDBLOCK, module_remove("hmmrt"));
+	buf = object_map(object, OBJECT_BYTES, RW, 0);
+	ASSERT_NE(NULL, buf);
+	close(object);
+	EXPECT_EQ(-EWOULDBLOCK, module_remove("hmmrt"));
+	ASSERT_EQ(0, munmap(buf, OBJECT_BYTES));
+	space = -1;
 }
 
 TEST_HARNESS_MAIN

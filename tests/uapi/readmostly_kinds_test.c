@@ -187,7 +187,7 @@ FIXTURE_TEARDOWN(kinds)
 		EXPECT_EQ(0, munmap(buf, self->len));
 	if (variant->kind == HUGETLB)
 		set_huge_pages("0");
-	EXPECT_EQ(0, session_end(&session));
+	DEVICES_TEARDOWN();
 }
 
 static uint64_t copied(void)
