@@ -16,6 +16,7 @@
 
 #include "lib/faulty_fixture.h"
 #include "lib/fuse_server.h"
+#include "lib/process.h"
 #include "lib/uffd.h"
 
 /*
@@ -38,24 +39,10 @@ struct shared {
 	volatile int tid;		/* of the thread that creates a space */
 };
 
-FIXTURE(worker) {
-	struct fuse_server server;
-	struct shared *shared;
-	pid_t child;
-	int base;			/* users of the manager's module */
-};
-
-FIXTURE_VARIANT(worker) {
-	bool uffd;
-};
-
-FIXTURE_VARIANT_ADD(worker, fuse) {
-	.uffd = false,
-};
-
-FIXTURE_VARIANT_ADD(worker, uffd) {
-	.uffd = true,
-};
+static struct fuse_server server;
+static struct shared *shared;
+static pid_t child;		/* 0: none */
+static int base;		/* users of the manager's module */
 
 static int manager_users(void)
 {
@@ -77,39 +64,56 @@ static int worker_start(void)
 	return rc ? rc : faulty_worker(control, true);
 }
 
-FIXTURE_SETUP(worker)
+static void child_kill(void)
+{
+	if (child > 0)
+		process_kill(child);
+	child = 0;
+}
+
+static void start(struct __test_metadata *_metadata)
 {
 	int rc;
 
-	self->base = manager_users();
-	ASSERT_LE(0, self->base);
-	self->shared = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, self->shared);
-	rc = fuse_server_start(&self->server);
+	base = manager_users();
+	ASSERT_LE(0, base);
+	shared = shared_page();
+	ASSERT_NE(NULL, shared);
+	rc = fuse_server_start(&server);
 	if (rc == -ENOENT)
 		SKIP(_exit(SKIPPED), "/dev/fuse: %s", strerror(-rc));
 	ASSERT_EQ(0, rc);
-	self->server.held_up = true;
+	server.held_up = true;
 	ASSERT_EQ(0, worker_start());
 }
 
-static void child_kill(FIXTURE_DATA(worker) *self)
+static void end(struct __test_metadata *_metadata)
 {
-	if (self->child > 0) {
-		kill(self->child, SIGKILL);
-		waitpid(self->child, NULL, 0);
-	}
-	self->child = 0;
+	shared->go_on = 1;
+	fuse_server_go_on(&server);
+	child_kill();
+	EXPECT_EQ(0, fuse_server_end(&server));
+	FAULTY_TEARDOWN();
+}
+
+FIXTURE(worker) {
+};
+
+FIXTURE_VARIANT(worker) {
+	bool uffd;
+};
+
+VARIANT(worker, fuse, .uffd = false);
+VARIANT(worker, uffd, .uffd = true);
+
+FIXTURE_SETUP(worker)
+{
+	start(_metadata);
 }
 
 FIXTURE_TEARDOWN(worker)
 {
-	self->shared->go_on = 1;
-	fuse_server_go_on(&self->server);
-	child_kill(self);
-	EXPECT_EQ(0, fuse_server_end(&self->server));
-	EXPECT_EQ(0, faulty_end());
+	end(_metadata);
 }
 
 static double now_s(void)
@@ -132,7 +136,6 @@ static bool becomes(const volatile int *what, int value)
 /* --- the child: a process that waits for a program ------------------------ */
 
 struct handler {
-	struct shared *shared;
 	int uffd;
 	char *at;
 };
@@ -144,8 +147,8 @@ static void *handle(void *arg)
 	int rc;
 
 	if (uffd_next(handler->uffd, 2 * SOON_S).event == UFFD_EVENT_PAGEFAULT)
-		handler->shared->arrived = 1;
-	becomes(&handler->shared->go_on, 1);
+		shared->arrived = 1;
+	becomes(&shared->go_on, 1);
 	rc = uffd_fill(handler->uffd, handler->at, FUSE_FILE_WORD);
 	if (rc)
 		fprintf(stderr, "# UFFDIO_COPY: %s\n", strerror(-rc));
@@ -153,12 +156,11 @@ static void *handle(void *arg)
 }
 
 /* Returns a page that the userfaultfd handler provides, or NULL. */
-static char *watched_page(struct shared *shared)
+static char *watched_page(void)
 {
 	static struct handler handler;
 	pthread_t thread;
 
-	handler.shared = shared;
 	handler.at = arena_anon(PAGE_BYTES);
 	handler.uffd = uffd_open();
 	if (!handler.at || handler.uffd < 0 ||
@@ -169,9 +171,9 @@ static char *watched_page(struct shared *shared)
 	return handler.at;
 }
 
-static char *file_page(const struct fuse_server *server)
+static char *file_page(void)
 {
-	int fd = open(server->path, O_RDONLY | O_CLOEXEC);
+	int fd = open(server.path, O_RDONLY | O_CLOEXEC);
 	char *at;
 
 	if (fd < 0)
@@ -196,39 +198,37 @@ static void child_leave_session(void)
 }
 
 /* The device reads the page that the program withholds. */
-static void child_read(FIXTURE_DATA(worker) *self, bool uffd)
+static void child_read(bool uffd)
 {
-	const char *at = uffd ? watched_page(self->shared) :
-				file_page(&self->server);
+	const char *at = uffd ? watched_page() : file_page();
 	int fd = open_faulty(0);
 	uint64_t value = 0;
 
-	self->shared->read_rc =
-		at && fd >= 0 ? faulty_read(fd, at, &value) : -ENOENT;
-	self->shared->value = value;
-	self->shared->read_done = 1;
+	shared->read_rc = at && fd >= 0 ? faulty_read(fd, at, &value) : -ENOENT;
+	shared->value = value;
+	shared->read_done = 1;
 }
 
-static int child_start(FIXTURE_DATA(worker) *self, bool uffd)
+static int child_start(bool uffd)
 {
-	self->child = fork();
-	if (self->child)
-		return self->child < 0 ? -errno : 0;
+	child = fork();
+	if (child)
+		return child < 0 ? -errno : 0;
 	child_leave_session();
-	child_read(self, uffd);
+	child_read(uffd);
 	_exit(0);
 }
 
-static bool page_is_asked_for(FIXTURE_DATA(worker) *self, bool uffd)
+static bool page_is_asked_for(bool uffd)
 {
-	return uffd ? becomes(&self->shared->arrived, 1) :
-		      fuse_server_wait_arrived(&self->server);
+	return uffd ? becomes(&shared->arrived, 1) :
+		      fuse_server_wait_arrived(&server);
 }
 
-static void page_comes(FIXTURE_DATA(worker) *self)
+static void page_comes(void)
 {
-	self->shared->go_on = 1;
-	fuse_server_go_on(&self->server);
+	shared->go_on = 1;
+	fuse_server_go_on(&server);
 }
 
 /* --- tests ---------------------------------------------------------------- */
@@ -237,31 +237,31 @@ TEST_F_TIMEOUT(worker, serves_other_processes_during_a_wait, 120)
 {
 	double began;
 
-	ASSERT_EQ(0, child_start(self, variant->uffd));
-	ASSERT_TRUE(page_is_asked_for(self, variant->uffd));
+	ASSERT_EQ(0, child_start(variant->uffd));
+	ASSERT_TRUE(page_is_asked_for(variant->uffd));
 	began = now_s();
 	pages_fill(buf, LEN, 7);
 	first = 7;
 	ASSERT_EQ(0, read_pages());
 	EXPECT_GT(SOON_S, now_s() - began);
-	ASSERT_EQ(0, self->shared->read_done);
-	page_comes(self);
-	ASSERT_TRUE(becomes(&self->shared->read_done, 1));
-	ASSERT_EQ(0, self->shared->read_rc);
-	ASSERT_EQ(FUSE_FILE_WORD, self->shared->value);
+	ASSERT_EQ(0, shared->read_done);
+	page_comes();
+	ASSERT_TRUE(becomes(&shared->read_done, 1));
+	ASSERT_EQ(0, shared->read_rc);
+	ASSERT_EQ(FUSE_FILE_WORD, shared->value);
 }
 
 TEST_F_TIMEOUT(worker, releases_its_device_during_a_wait, 120)
 {
 	double began;
 
-	ASSERT_EQ(0, child_start(self, variant->uffd));
-	ASSERT_TRUE(page_is_asked_for(self, variant->uffd));
+	ASSERT_EQ(0, child_start(variant->uffd));
+	ASSERT_TRUE(page_is_asked_for(variant->uffd));
 	began = now_s();
 	ASSERT_EQ(0, faulty_devices(control, 0));
 	EXPECT_GT(SOON_S, now_s() - began);
-	ASSERT_TRUE(becomes(&self->shared->read_done, 1));
-	ASSERT_EQ(-ENODEV, self->shared->read_rc);
+	ASSERT_TRUE(becomes(&shared->read_done, 1));
+	ASSERT_EQ(-ENODEV, shared->read_rc);
 }
 
 /*
@@ -273,9 +273,9 @@ TEST_F_TIMEOUT(worker, driver_is_removed_during_a_wait, 120)
 	double began = now_s();
 	int users = 0;
 
-	ASSERT_EQ(0, child_start(self, variant->uffd));
-	ASSERT_TRUE(page_is_asked_for(self, variant->uffd));
-	child_kill(self);
+	ASSERT_EQ(0, child_start(variant->uffd));
+	ASSERT_TRUE(page_is_asked_for(variant->uffd));
+	child_kill();
 	EXPECT_GT(SOON_S, now_s() - began);
 	ASSERT_EQ(0, faulty_end());
 	EXPECT_GT(2 * SOON_S, now_s() - began);
@@ -284,19 +284,19 @@ TEST_F_TIMEOUT(worker, driver_is_removed_during_a_wait, 120)
 	 * process of the parent and still withholds the page.
 	 */
 	if (!variant->uffd)
-		EXPECT_EQ(self->base + 1, manager_users());
-	page_comes(self);
-	while ((users = manager_users()) != self->base &&
+		EXPECT_EQ(base + 1, manager_users());
+	page_comes();
+	while ((users = manager_users()) != base &&
 	       now_s() < began + 3 * SOON_S)
 		usleep(10000);
-	EXPECT_EQ(self->base, users);
+	EXPECT_EQ(base, users);
 	ASSERT_EQ(0, worker_start());
 }
 
 /* A prefetch writes its outcomes to memory that the program provides. */
-static void child_prefetch(FIXTURE_DATA(worker) *self, bool uffd)
+static void child_prefetch(bool uffd)
 {
-	char *at = uffd ? watched_page(self->shared) : file_page(&self->server);
+	char *at = uffd ? watched_page() : file_page();
 	char *buf = arena_anon(LEN);
 	int manager = open_manager(), fd = open_faulty(0);
 	struct hmmrt_prefetch arg = {
@@ -310,9 +310,9 @@ static void child_prefetch(FIXTURE_DATA(worker) *self, bool uffd)
 	if (!at || !buf || fd < 0 || cmd_space_create(manager))
 		_exit(1);
 	pages_fill(buf, LEN, 1);
-	self->shared->prefetch_rc =
+	shared->prefetch_rc =
 		ioctl(manager, HMMRT_IOC_PREFETCH, &arg) ? -errno : 0;
-	self->shared->prefetch_done = 1;
+	shared->prefetch_done = 1;
 	if (pages_check(buf, LEN, 1) != -1)
 		_exit(2);
 	_exit(0);
@@ -323,54 +323,36 @@ TEST_F_TIMEOUT(worker, releases_its_device_while_outcomes_are_written, 120)
 	double began;
 	int status;
 
-	self->child = fork();
-	ASSERT_LE(0, self->child);
-	if (!self->child) {
+	child = fork();
+	ASSERT_LE(0, child);
+	if (!child) {
 		child_leave_session();
-		child_prefetch(self, variant->uffd);
+		child_prefetch(variant->uffd);
 	}
-	ASSERT_TRUE(page_is_asked_for(self, variant->uffd));
+	ASSERT_TRUE(page_is_asked_for(variant->uffd));
 	began = now_s();
 	ASSERT_EQ(0, faulty_devices(control, 0));
 	EXPECT_GT(SOON_S, now_s() - began);
-	ASSERT_EQ(0, self->shared->prefetch_done);
-	page_comes(self);
-	ASSERT_EQ(self->child, waitpid(self->child, &status, 0));
-	self->child = 0;
+	ASSERT_EQ(0, shared->prefetch_done);
+	page_comes();
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	child = 0;
 	ASSERT_TRUE(WIFEXITED(status));
 	ASSERT_EQ(0, WEXITSTATUS(status));
-	ASSERT_EQ(-ENODEV, self->shared->prefetch_rc);
+	ASSERT_EQ(-ENODEV, shared->prefetch_rc);
 }
 
 FIXTURE(locked) {
-	struct fuse_server server;
-	struct shared *shared;
-	pid_t child;
 };
 
 FIXTURE_SETUP(locked)
 {
-	int rc;
-
-	self->shared = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, self->shared);
-	rc = fuse_server_start(&self->server);
-	if (rc == -ENOENT)
-		SKIP(_exit(SKIPPED), "/dev/fuse: %s", strerror(-rc));
-	ASSERT_EQ(0, rc);
-	ASSERT_EQ(0, worker_start());
+	start(_metadata);
 }
 
 FIXTURE_TEARDOWN(locked)
 {
-	fuse_server_go_on(&self->server);
-	if (self->child > 0) {
-		kill(self->child, SIGKILL);
-		waitpid(self->child, NULL, 0);
-	}
-	EXPECT_EQ(0, fuse_server_end(&self->server));
-	EXPECT_EQ(0, faulty_end());
+	end(_metadata);
 }
 
 /*
@@ -378,7 +360,6 @@ FIXTURE_TEARDOWN(locked)
  * before that, because creating a thread needs the lock to map its stack.
  */
 struct locker {
-	struct shared *shared;
 	char *file;
 	char *buf;
 	int manager;
@@ -393,7 +374,7 @@ static void *read_itself(void *arg)
 	int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
 	char c;
 
-	becomes(&locker->shared->go_on, 1);
+	becomes(&shared->go_on, 1);
 	if (pread(fd, &c, 1, (off_t)(uintptr_t)locker->file) != 1)
 		perror("# /proc/self/mem");
 	return NULL;
@@ -402,14 +383,14 @@ static void *read_itself(void *arg)
 /* A waiting writer blocks further readers. */
 static void *map_something(void *arg)
 {
-	struct locker *locker = arg;
 	void *at;
 
-	becomes(&locker->shared->go_on, 2);
-	locker->shared->lock_asked = 1;
+	(void)arg;
+	becomes(&shared->go_on, 2);
+	shared->lock_asked = 1;
 	at = mmap(NULL, PAGE_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 		  0);
-	locker->shared->lock_taken = at != MAP_FAILED;
+	shared->lock_taken = at != MAP_FAILED;
 	return NULL;
 }
 
@@ -417,10 +398,10 @@ static void *prefetch_something(void *arg)
 {
 	struct locker *locker = arg;
 
-	becomes(&locker->shared->go_on, 3);
-	locker->shared->prefetch_rc = cmd_prefetch(locker->manager, locker->buf,
-						   LEN, locker->id, NULL);
-	locker->shared->prefetch_done = 1;
+	becomes(&shared->go_on, 3);
+	shared->prefetch_rc = cmd_prefetch(locker->manager, locker->buf, LEN,
+					   locker->id, NULL);
+	shared->prefetch_done = 1;
 	return NULL;
 }
 
@@ -429,14 +410,14 @@ static void *access_something(void *arg)
 	struct locker *locker = arg;
 	uint64_t value = 0;
 
-	becomes(&locker->shared->go_on, 3);
-	locker->shared->read_rc =
+	becomes(&shared->go_on, 3);
+	shared->read_rc =
 		faulty_read(locker->fd, locker->buf + LEN / 2, &value);
-	locker->shared->read_done = 1;
+	shared->read_done = 1;
 	return NULL;
 }
 
-static int child_lock(FIXTURE_DATA(locked) *self)
+static int child_lock(void)
 {
 	void *(*const runs[])(void *) = {
 		read_itself,
@@ -445,8 +426,7 @@ static int child_lock(FIXTURE_DATA(locked) *self)
 		access_something,
 	};
 	struct locker locker = {
-		.shared = self->shared,
-		.file = file_page(&self->server),
+		.file = file_page(),
 		.buf = arena_anon(LEN),
 		.manager = open_manager(),
 		.fd = open_faulty(0),
@@ -469,9 +449,9 @@ static int child_lock(FIXTURE_DATA(locked) *self)
 	for (i = 0; i < 4; i++)
 		if (pthread_create(&thread, NULL, runs[i], &locker))
 			return 3;
-	self->shared->go_on = 1;
-	if (!becomes(&self->shared->prefetch_done, 1) ||
-	    !becomes(&self->shared->read_done, 1))
+	shared->go_on = 1;
+	if (!becomes(&shared->prefetch_done, 1) ||
+	    !becomes(&shared->read_done, 1))
 		return 4;
 	return pages_check(locker.buf, LEN, 1) == -1 ? 0 : 5;
 }
@@ -486,57 +466,55 @@ TEST_F_TIMEOUT(locked, waiting_for_mmap_lock_does_not_keep_the_device, 120)
 	double began;
 	int status;
 
-	self->server.held_up = true;
-	self->child = fork();
-	ASSERT_LE(0, self->child);
-	if (!self->child) {
+	child = fork();
+	ASSERT_LE(0, child);
+	if (!child) {
 		child_leave_session();
-		_exit(child_lock(self));
+		_exit(child_lock());
 	}
-	ASSERT_TRUE(fuse_server_wait_arrived(&self->server));
-	self->shared->go_on = 2;
-	ASSERT_TRUE(becomes(&self->shared->lock_asked, 1));
+	ASSERT_TRUE(fuse_server_wait_arrived(&server));
+	shared->go_on = 2;
+	ASSERT_TRUE(becomes(&shared->lock_asked, 1));
 	usleep(200000);
-	if (self->shared->lock_taken)
+	if (shared->lock_taken)
 		SKIP(return, "this kernel does not hold the mmap_lock");
-	self->shared->go_on = 3;
+	shared->go_on = 3;
 	usleep(200000);
-	ASSERT_EQ(0, self->shared->prefetch_done);
-	ASSERT_EQ(0, self->shared->read_done);
+	ASSERT_EQ(0, shared->prefetch_done);
+	ASSERT_EQ(0, shared->read_done);
 	began = now_s();
 	pages_fill(buf, LEN, 7);
 	first = 7;
 	ASSERT_EQ(0, read_pages());
 	ASSERT_EQ(0, faulty_devices(control, 0));
 	EXPECT_GT(SOON_S, now_s() - began);
-	ASSERT_TRUE(becomes(&self->shared->read_done, 1));
-	ASSERT_EQ(-ENODEV, self->shared->read_rc);
-	ASSERT_EQ(0, self->shared->lock_taken);
-	fuse_server_go_on(&self->server);
-	ASSERT_EQ(self->child, waitpid(self->child, &status, 0));
-	self->child = 0;
+	ASSERT_TRUE(becomes(&shared->read_done, 1));
+	ASSERT_EQ(-ENODEV, shared->read_rc);
+	ASSERT_EQ(0, shared->lock_taken);
+	fuse_server_go_on(&server);
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	child = 0;
 	ASSERT_TRUE(WIFEXITED(status));
 	ASSERT_EQ(0, WEXITSTATUS(status));
-	ASSERT_EQ(-ENODEV, self->shared->prefetch_rc);
+	ASSERT_EQ(-ENODEV, shared->prefetch_rc);
 }
 
 static void *create_space(void *arg)
 {
 	struct locker *locker = arg;
 
-	locker->shared->tid = gettid();
-	becomes(&locker->shared->go_on, 2);
-	locker->shared->lock_asked = 1;
+	shared->tid = gettid();
+	becomes(&shared->go_on, 2);
+	shared->lock_asked = 1;
 	cmd_space_create(locker->manager);
-	locker->shared->lock_taken = 1;
+	shared->lock_taken = 1;
 	return NULL;
 }
 
-static int child_create_space(FIXTURE_DATA(locked) *self)
+static int child_create_space(void)
 {
 	struct locker locker = {
-		.shared = self->shared,
-		.file = file_page(&self->server),
+		.file = file_page(),
 		.manager = open_manager(),
 	};
 	pthread_t threads[2];
@@ -545,7 +523,7 @@ static int child_create_space(FIXTURE_DATA(locked) *self)
 	    pthread_create(&threads[0], NULL, read_itself, &locker) ||
 	    pthread_create(&threads[1], NULL, create_space, &locker))
 		return 1;
-	self->shared->go_on = 1;
+	shared->go_on = 1;
 	pthread_join(threads[1], NULL);
 	return 0;
 }
@@ -575,21 +553,20 @@ static bool thread_ends(pid_t pid, int tid)
 /* SIGKILL ends the wait for the mmap_lock, whatever its holder waits for. */
 TEST_F_TIMEOUT(locked, killed_thread_that_creates_a_space_ends, 120)
 {
-	self->server.held_up = true;
-	self->child = fork();
-	ASSERT_LE(0, self->child);
-	if (!self->child) {
+	child = fork();
+	ASSERT_LE(0, child);
+	if (!child) {
 		child_leave_session();
-		_exit(child_create_space(self));
+		_exit(child_create_space());
 	}
-	ASSERT_TRUE(fuse_server_wait_arrived(&self->server));
-	self->shared->go_on = 2;
-	ASSERT_TRUE(becomes(&self->shared->lock_asked, 1));
+	ASSERT_TRUE(fuse_server_wait_arrived(&server));
+	shared->go_on = 2;
+	ASSERT_TRUE(becomes(&shared->lock_asked, 1));
 	usleep(200000);
-	if (self->shared->lock_taken)
+	if (shared->lock_taken)
 		SKIP(return, "this kernel does not hold the mmap_lock");
-	ASSERT_EQ(0, kill(self->child, SIGKILL));
-	EXPECT_TRUE(thread_ends(self->child, self->shared->tid));
+	ASSERT_EQ(0, kill(child, SIGKILL));
+	EXPECT_TRUE(thread_ends(child, shared->tid));
 }
 
 TEST_HARNESS_MAIN
