@@ -563,7 +563,7 @@ TEST_F(broken, huge_page_with_failed_copy_migrates_back_in_parts)
 				  BLOCK_BYTES));
 	EXPECT_EQ(0, faulty_fail_stop(control, HMMRT_FAULTY_COPY_TO_HOST));
 	/* If the kernel moved it in parts, one part failed. */
-	EXPECT_GE(1, pages_at(space, buf, BLOCK_BYTES, id_of(A)));
+	EXPECT_GE(1, count_at(A, buf, BLOCK_BYTES));
 	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, first));
 }
 
@@ -606,7 +606,7 @@ TEST_F(broken, huge_page_with_failed_copy_stays_in_system_memory)
 	ASSERT_EQ(-1, pages_check(buf, BLOCK_BYTES, first));
 	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_TO_DEVICE));
 	to_device(A, buf, BLOCK_BYTES);
-	EXPECT_EQ(0, pages_at(space, buf, BLOCK_BYTES, id_of(A)));
+	EXPECT_EQ(0, count_at(A, buf, BLOCK_BYTES));
 	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, first));
 	EXPECT_TRUE(faulty_is_unused());
 	faulty_fail_stop(control, HMMRT_FAULTY_COPY_TO_DEVICE);
@@ -801,7 +801,7 @@ TEST_F(broken, device_without_memory_maps_pages_remotely)
 	struct hmmrt_prefetch result;
 
 	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_POPULATE));
-	ASSERT_EQ(0, cmd_prefetch(space, buf, LEN, id_of(A), &result));
+	ASSERT_EQ(0, prefetch_result(A, buf, LEN, &result));
 	EXPECT_EQ(PAGES, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
 	ASSERT_EQ(0, read_pages());
 	ASSERT_EQ(0, faulty_write(fds[A], buf, first));

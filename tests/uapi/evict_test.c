@@ -175,12 +175,10 @@ static char *block_on_device(void)
 	if (!block || madvise(block, BLOCK_BYTES, MADV_NOHUGEPAGE))
 		return NULL;
 	pages_fill(block, BLOCK_BYTES, first);
-	if (to_device(A, block, BLOCK_BYTES))
+	if (to_device(A, block, BLOCK_BYTES) ||
+	    count_at(A, block, BLOCK_BYTES) != (long)BLOCK_PAGES)
 		return NULL;
-	return pages_at(space, block, BLOCK_BYTES, id_of(A)) ==
-			       (long)BLOCK_PAGES ?
-		       block :
-		       NULL;
+	return block;
 }
 
 static uint64_t evicted(unsigned int device)

@@ -94,7 +94,7 @@ static int take(struct churn *churn, struct piece *piece)
 	piece->addr = addr;
 	piece->pages = pages;
 	churn->used += pages;
-	rc = cmd_prefetch(space, addr, pages * PAGE_BYTES, id_of(A), &result);
+	rc = prefetch_result(A, addr, pages * PAGE_BYTES, &result);
 	if (!rc && result.out_pages_moved != pages)
 		rc = -ENOSPC;
 	return rc;

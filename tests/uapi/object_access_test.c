@@ -21,12 +21,10 @@ FIXTURE_VARIANT(access) {
 	uint32_t flags;
 };
 
-FIXTURE_VARIANT_ADD(access, own_memory) { .location = A };
-FIXTURE_VARIANT_ADD(access, memory_of_a_peer) { .location = B };
-FIXTURE_VARIANT_ADD(access, system_memory) { .location = HOST };
-FIXTURE_VARIANT_ADD(access, migratable) {
-	.location = A, .flags = MIGRATABLE,
-};
+VARIANT(access, own_memory, .location = A);
+VARIANT(access, memory_of_a_peer, .location = B);
+VARIANT(access, system_memory, .location = HOST);
+VARIANT(access, migratable, .location = A, .flags = MIGRATABLE);
 
 /* The fixture's mapping has no rights for devices. */
 FIXTURE_SETUP(access)

@@ -192,7 +192,7 @@ TEST_F_TIMEOUT(charge, memory_controller_of_cgroup_v1_limits_all_of_it, 100)
 	if (!mount_v1()) {
 		write_text(CONTROLLERS, "+memory");
 		SKIP(return, "the memory controller is not on cgroup v1: %s",
-			   strerror(errno));
+		     strerror(errno));
 	}
 	EXPECT_EQ(0, mkdir(V1_CGROUP, 0755));
 	if (access(V1_CGROUP "/memory.limit_in_bytes", F_OK)) {
@@ -246,7 +246,7 @@ static int be_owner(int socket, size_t len, size_t used)
 	if (object_new(HOST, len, MIGRATABLE, RW))
 		return 2;
 	pages_fill(buf, used, 1);
-	if (cmd_prefetch(space, buf, used, id_of(A), &result) ||
+	if (prefetch_result(A, buf, used, &result) ||
 	    result.out_pages_moved != used / PAGE_BYTES)
 		return 3;
 	while (!message_send(socket, object, sig) &&
@@ -949,13 +949,13 @@ TEST_F(limit, ordinary_pages_give_way_to_an_object)
 	EXPECT_EQ((int64_t)DEVICE_BYTES, used(A));
 	buf = new_memory(CHUNKS, 0);
 	ASSERT_NE(NULL, buf);
-	EXPECT_EQ(0, pages_at(space, pages, DEVICE_BYTES, id_of(A)));
+	EXPECT_EQ(0, count_at(A, pages, DEVICE_BYTES));
 	ASSERT_VALUE(0, agent_sum(agent_of(A), buf, DEVICE_BYTES, 512));
 	ASSERT_USABLE(buf, DEVICE_BYTES, 70);
 	EXPECT_EQ(-1, pages_check(pages, DEVICE_BYTES, 1));
 	/* A device without free memory uses pages in place. */
 	ASSERT_USABLE(pages, DEVICE_BYTES, 80);
-	EXPECT_EQ(0, pages_at(space, pages, DEVICE_BYTES, id_of(A)));
+	EXPECT_EQ(0, count_at(A, pages, DEVICE_BYTES));
 	ASSERT_SUM(A, buf, DEVICE_BYTES, 70);
 }
 
@@ -984,7 +984,7 @@ TEST_F(limit, migratable_objects_give_way_to_a_pinned_one)
 	ASSERT_DONE(dev_fill(A, migratable, DEVICE_BYTES, 1));
 	buf = new_memory(CHUNKS, 0);
 	ASSERT_NE(NULL, buf);
-	EXPECT_EQ(0, pages_at(space, migratable, DEVICE_BYTES, id_of(A)));
+	EXPECT_EQ(0, count_at(A, migratable, DEVICE_BYTES));
 	ASSERT_USABLE(buf, DEVICE_BYTES, 70);
 	/* On the full device, it is used in place. */
 	ASSERT_SUM(A, migratable, DEVICE_BYTES, 1);

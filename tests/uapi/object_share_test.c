@@ -444,10 +444,8 @@ FIXTURE_VARIANT(end) {
 };
 
 #define BOTH_END(name, ...)						\
-	FIXTURE_VARIANT_ADD(end, exporter_##name) { __VA_ARGS__ };	\
-	FIXTURE_VARIANT_ADD(end, importer_##name) {			\
-		.of_the_importer = true, __VA_ARGS__			\
-	}
+	VARIANT(end, exporter_##name, __VA_ARGS__);			\
+	VARIANT(end, importer_##name, .of_the_importer = true, __VA_ARGS__)
 
 BOTH_END(exits, .ending = EXITS);
 BOTH_END(is_killed, .ending = IS_KILLED);

@@ -204,12 +204,11 @@ TEST_F(kinds, memory_is_read_in_place)
 	ASSERT_VALUE(1, dev_read(A, self->ordinary));
 	ASSERT_EQ(1, copied());
 	ASSERT_VALUE(pages * self->word, dev_sum(A, buf, self->len));
-	ASSERT_EQ(0, cmd_prefetch(space, buf, self->len, id_of(A), &result));
+	ASSERT_EQ(0, prefetch_result(A, buf, self->len, &result));
 	EXPECT_EQ(pages, result.out_stayed[variant->stay]);
 	EXPECT_EQ(0, result.out_pages_moved);
 	EXPECT_EQ(1, copied());
-	EXPECT_EQ((long)pages,
-		  pages_at(space, buf, self->len, HMMRT_LOCATION_HOST));
+	EXPECT_AT(HOST, buf, self->len);
 	pages_fill(buf, self->len, 1);
 	ASSERT_SUM(A, buf, self->len, 1);
 	if (!variant->until_written)
@@ -247,7 +246,7 @@ TEST(migration_does_not_duplicate_written_file_pages)
 	EXPECT_EQ(0, stats.out_copied_pages);
 	ASSERT_EQ(0, advise(buf, LEN, UNSET_READ_MOSTLY));
 	ASSERT_EQ(0, to_device(A, buf, LEN));
-	EXPECT_LT(0, pages_at(space, buf, LEN, id_of(A)));
+	EXPECT_LT(0, count_at(A, buf, LEN));
 	EXPECT_EQ(-1, pages_check(buf, LEN, 1));
 	ASSERT_EQ(0, munmap(buf, LEN));
 	close(file);
