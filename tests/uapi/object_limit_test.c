@@ -605,6 +605,14 @@ static char *new_memory(size_t blocks, uint32_t flags)
 	return buf;
 }
 
+#define MEMORY(blocks, flags)						\
+	({								\
+		char *_memory = new_memory(blocks, flags);		\
+									\
+		ASSERT_NE(NULL, _memory);				\
+		_memory;						\
+	})
+
 static uint64_t charged(void)
 {
 	struct hmmrt_quota quota;
@@ -641,8 +649,7 @@ TEST_F(limit, object_is_charged_while_it_is_there)
 	ASSERT_EQ(0, munmap(buf, PAGE_BYTES));
 	EXPECT_EQ(0, charged());
 	/* A migratable one is charged for what is on the device. */
-	buf = new_memory(3, MIGRATABLE);
-	ASSERT_NE(NULL, buf);
+	buf = MEMORY(3, MIGRATABLE);
 	EXPECT_EQ(0, charged());
 	ASSERT_DONE(dev_write(A, buf, 1));
 	EXPECT_EQ(BLOCK_BYTES, charged());
@@ -703,10 +710,9 @@ TEST_F(limit, quota_one_page_short_is_enomem)
 
 TEST_F(limit, lower_quota_leaves_pinned_objects)
 {
-	char *buf = new_memory(4, 0);
+	char *buf = MEMORY(4, 0);
 	struct hmmrt_quota quota;
 
-	ASSERT_NE(NULL, buf);
 	pages_fill(buf, 4 * BLOCK_BYTES, 1);
 	ASSERT_EQ(0,
 		  cmd_set_quota(space, id_of(A), BLOCK_BYTES, DEFAULT, &quota));
@@ -720,10 +726,9 @@ TEST_F(limit, lower_quota_leaves_pinned_objects)
 
 TEST_F(limit, lower_quota_evicts_migratable_objects)
 {
-	char *buf = new_memory(4, MIGRATABLE);
+	char *buf = MEMORY(4, MIGRATABLE);
 	struct hmmrt_quota quota;
 
-	ASSERT_NE(NULL, buf);
 	ASSERT_DONE(dev_fill(A, buf, 4 * BLOCK_BYTES, 1));
 	EXPECT_EQ(4 * BLOCK_BYTES, charged());
 	ASSERT_EQ(0,
@@ -747,8 +752,7 @@ TEST_F(limit, process_at_its_quota_evicts_its_own_pages)
 	ASSERT_EQ(0, limit_to(4 * BLOCK_BYTES));
 	ASSERT_DONE(dev_fill(A, pages, 4 * BLOCK_BYTES, 1));
 	EXPECT_EQ(4 * BLOCK_BYTES, charged());
-	buf = new_memory(3, 0);
-	ASSERT_NE(NULL, buf);
+	buf = MEMORY(3, 0);
 	EXPECT_GE(4 * BLOCK_BYTES, charged());
 	ASSERT_USABLE(buf, 3 * BLOCK_BYTES, 7);
 	EXPECT_EQ(-1, pages_check(pages, 4 * BLOCK_BYTES, 1));
@@ -905,8 +909,7 @@ TEST_F(limit, full_device_is_enomem_and_nothing_is_lost)
 	uint64_t first;
 
 	for (i = 0; i < CHUNKS; i++) {
-		bufs[i] = new_memory(1, 0);
-		ASSERT_NE(NULL, bufs[i]);
+		bufs[i] = MEMORY(1, 0);
 		pages_fill(bufs[i], BLOCK_BYTES, 1000 * i);
 	}
 	EXPECT_EQ((int64_t)DEVICE_BYTES, used(A));
@@ -922,8 +925,7 @@ TEST_F(limit, full_device_is_enomem_and_nothing_is_lost)
 	ASSERT_EQ(0, munmap(bufs[1], BLOCK_BYTES));
 	ASSERT_EQ(0, munmap(bufs[5], BLOCK_BYTES));
 	EXPECT_EQ(-ENOMEM, create(3));
-	bufs[1] = new_memory(2, 0);
-	ASSERT_NE(NULL, bufs[1]);
+	bufs[1] = MEMORY(2, 0);
 	ASSERT_VALUE(0, dev_sum(A, bufs[1], 2 * BLOCK_BYTES));
 	EXPECT_EQ(-1, pages_check(bufs[0], BLOCK_BYTES, 0));
 	EXPECT_EQ(-1, pages_check(bufs[7], BLOCK_BYTES, 7000));
@@ -947,8 +949,7 @@ TEST_F(limit, ordinary_pages_give_way_to_an_object)
 	ASSERT_NE(NULL, pages);
 	ASSERT_DONE(dev_fill(A, pages, DEVICE_BYTES, 1));
 	EXPECT_EQ((int64_t)DEVICE_BYTES, used(A));
-	buf = new_memory(CHUNKS, 0);
-	ASSERT_NE(NULL, buf);
+	buf = MEMORY(CHUNKS, 0);
 	EXPECT_EQ(0, count_at(A, pages, DEVICE_BYTES));
 	ASSERT_VALUE(0, agent_sum(agent_of(A), buf, DEVICE_BYTES, 512));
 	ASSERT_USABLE(buf, DEVICE_BYTES, 70);
@@ -969,21 +970,18 @@ TEST_F(limit, scattered_pages_give_way_to_an_object)
 	/* A page in each chunk, where the module divides them so. */
 	for (at = 0; at < DEVICE_BYTES; at += BLOCK_BYTES)
 		ASSERT_EQ(0, prefetch(A, pages + at, BLOCK_BYTES / 2));
-	buf = new_memory(CHUNKS, 0);
-	ASSERT_NE(NULL, buf);
+	buf = MEMORY(CHUNKS, 0);
 	ASSERT_USABLE(buf, DEVICE_BYTES, 70);
 	EXPECT_EQ(-1, pages_check(pages, DEVICE_BYTES, 1));
 }
 
 TEST_F(limit, migratable_objects_give_way_to_a_pinned_one)
 {
-	char *migratable = new_memory(CHUNKS, MIGRATABLE);
+	char *migratable = MEMORY(CHUNKS, MIGRATABLE);
 	char *buf;
 
-	ASSERT_NE(NULL, migratable);
 	ASSERT_DONE(dev_fill(A, migratable, DEVICE_BYTES, 1));
-	buf = new_memory(CHUNKS, 0);
-	ASSERT_NE(NULL, buf);
+	buf = MEMORY(CHUNKS, 0);
 	EXPECT_EQ(0, count_at(A, migratable, DEVICE_BYTES));
 	ASSERT_USABLE(buf, DEVICE_BYTES, 70);
 	/* On the full device, it is used in place. */

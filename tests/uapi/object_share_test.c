@@ -61,10 +61,9 @@ TEST_F(life, memory_lives_while_it_has_a_descriptor)
 
 TEST_F(life, child_has_a_hole_and_the_parent_keeps_its_mapping)
 {
-	int object = create(1), status;
-	char *buf = object_map(object, BLOCK_BYTES, RW, 0);
+	int status;
+	char *buf = MAPPED(1);
 
-	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(0, set_access(buf, BLOCK_BYTES, A, OBJECT_WRITE));
 	pages_fill(buf, BLOCK_BYTES, 1);
 	status = cpu_read_in_child(buf);
@@ -72,17 +71,15 @@ TEST_F(life, child_has_a_hole_and_the_parent_keeps_its_mapping)
 	EXPECT_EQ(SIGSEGV, WTERMSIG(status));
 	ASSERT_SUM(A, buf, BLOCK_BYTES, 1);
 	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, 1));
-	close(object);
 }
 
 /* The child has the descriptor and maps the memory at its own address. */
 TEST_F(life, child_maps_the_memory_by_its_descriptor)
 {
-	int object = create(1), status = -1;
-	uint64_t *words = object_map(object, BLOCK_BYTES, RW, 0);
+	int status = -1;
+	uint64_t *words = MAPPED(1);
 	pid_t pid;
 
-	ASSERT_NE(NULL, words);
 	*words = 5;
 	pid = fork();
 	if (!pid) {
@@ -95,7 +92,6 @@ TEST_F(life, child_maps_the_memory_by_its_descriptor)
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_EQ(0, status);
 	EXPECT_EQ(6, *words);
-	close(object);
 }
 
 /*

@@ -358,15 +358,12 @@ TEST_F(object, mapping_at_a_misaligned_offset_is_einval)
 /* As of a file on a file system that is mounted with noexec. */
 TEST_F(object, executable_mapping_is_refused)
 {
-	int object = create(1);
-	void *addr = object_map(object, BLOCK_BYTES, RW, 0);
+	void *addr = MAPPED(1);
 
-	ASSERT_NE(NULL, addr);
 	EXPECT_EQ(-EPERM, object_map_at(object, addr, PAGE_BYTES,
 					PROT_READ | PROT_EXEC, 0));
 	EXPECT_EQ(-1, mprotect(addr, PAGE_BYTES, PROT_READ | PROT_EXEC));
 	EXPECT_EQ(EACCES, errno);
-	close(object);
 }
 
 TEST_F(object, populated_and_locked_mappings_show_the_memory)
@@ -397,11 +394,10 @@ TEST_F(object, advice_that_would_replace_memory_is_einval)
 		MADV_MERGEABLE, MADV_HWPOISON, MADV_COLD,
 		MADV_PAGEOUT, MADV_WIPEONFORK,
 	};
-	int object = create(1), rc;
-	uint64_t *words = object_map(object, BLOCK_BYTES, RW, 0);
+	int rc;
+	uint64_t *words = MAPPED(1);
 	unsigned int i;
 
-	ASSERT_NE(NULL, words);
 	*words = 17;
 	for (i = 0; i < ARRAY_SIZE(advice); i++) {
 		rc = madvise(words, PAGE_BYTES, advice[i]);
@@ -414,7 +410,6 @@ TEST_F(object, advice_that_would_replace_memory_is_einval)
 	}
 	EXPECT_EQ(17, *words);
 	EXPECT_EQ(SIGSEGV, WTERMSIG(cpu_read_in_child(words)));
-	close(object);
 }
 
 /* --- HMMRT_IOC_ACCESS ----------------------------------------------------- */
@@ -422,8 +417,7 @@ TEST_F(object, advice_that_would_replace_memory_is_einval)
 TEST_F(object, access_of_a_bad_range_is_refused)
 {
 	const uintptr_t end = user_end();
-	int object = create(2);
-	char *buf = object_map(object, 2 * BLOCK_BYTES, RW, 0);
+	char *buf = MAPPED(2);
 	const struct {
 		uintptr_t addr;
 		size_t len;
@@ -448,7 +442,6 @@ TEST_F(object, access_of_a_bad_range_is_refused)
 	uint32_t access;
 	unsigned int i;
 
-	ASSERT_NE(NULL, buf);
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		void *addr = (void *)bad[i].addr;
 
@@ -462,16 +455,13 @@ TEST_F(object, access_of_a_bad_range_is_refused)
 	}
 	EXPECT_EQ(0, access_of(buf, BLOCK_BYTES));
 	ASSERT_REFUSED(SIGSEGV, EACCES, dev_read(A, buf));
-	close(object);
 }
 
 TEST_F(object, access_of_other_mappings_is_einval_and_changes_nothing)
 {
-	int object = create(2);
-	char *buf = object_map(object, 2 * BLOCK_BYTES, RW, 0);
+	char *buf = MAPPED(2);
 	char *other = arena_anon(BLOCK_BYTES);
 
-	ASSERT_NE(NULL, buf);
 	EXPECT_EQ(-EINVAL, set_access(other, PAGE_BYTES, A, OBJECT_READ));
 	ASSERT_EQ(buf + BLOCK_BYTES,
 		  mmap(buf + BLOCK_BYTES, PAGE_BYTES, RW,
@@ -486,13 +476,11 @@ TEST_F(object, access_of_other_mappings_is_einval_and_changes_nothing)
 	EXPECT_EQ(-EFAULT, set_access(buf, 2 * BLOCK_BYTES, A, OBJECT_READ));
 	EXPECT_EQ(0, access_of(buf, BLOCK_BYTES));
 	ASSERT_EQ(0, set_access(buf, BLOCK_BYTES, A, OBJECT_READ));
-	close(object);
 }
 
 TEST_F(object, access_with_unknown_values_is_einval)
 {
-	int object = create(1);
-	char *buf = object_map(object, BLOCK_BYTES, RW, 0);
+	char *buf = MAPPED(1);
 	struct hmmrt_access arg = {
 		.size = sizeof(arg),
 		.addr = (uintptr_t)buf,
@@ -515,7 +503,6 @@ TEST_F(object, access_with_unknown_values_is_einval)
 	arg.access = HMMRT_ACCESS_READ;
 	EXPECT_EQ(-EINVAL, cmd_raw(space, HMMRT_IOC_ACCESS, &arg));
 	EXPECT_EQ(0, access_of(buf, PAGE_BYTES));
-	close(object);
 }
 
 TEST_F(object, access_for_a_device_that_is_not_bound_is_enodev)
@@ -525,8 +512,7 @@ TEST_F(object, access_for_a_device_that_is_not_bound_is_enodev)
 		1, HMMRT_MAX_DEVICES - 1, HMMRT_MAX_DEVICES, 31, 32, 64, HOST,
 		HMMRT_LOCATION_NONE, HMMRT_LOCATION_HOST_NODE(0),
 	};
-	int object = create(1);
-	char *buf = object_map(object, BLOCK_BYTES, RW, 0);
+	char *buf = MAPPED(1);
 	uint32_t access;
 	unsigned int i;
 
@@ -540,13 +526,12 @@ TEST_F(object, access_for_a_device_that_is_not_bound_is_enodev)
 						  bad[i], &access));
 	}
 	EXPECT_EQ(0, access_of(buf, PAGE_BYTES));
-	close(object);
 }
 
 TEST_F(object, access_by_a_child_or_without_a_space_is_refused)
 {
-	int object = create(1), status = -1, manager = open_manager();
-	char *buf = object_map(object, BLOCK_BYTES, RW, 0);
+	int status = -1, manager = open_manager();
+	char *buf = MAPPED(1);
 	pid_t pid = fork();
 
 	if (!pid)
@@ -558,14 +543,12 @@ TEST_F(object, access_by_a_child_or_without_a_space_is_refused)
 					  OBJECT_READ));
 	EXPECT_EQ(0, access_of(buf, PAGE_BYTES));
 	close(manager);
-	close(object);
 }
 
 /* Rights of a range are those that all of it has. */
 TEST_F(object, get_reports_the_rights_of_the_whole_range)
 {
-	int object = create(2);
-	char *buf = object_map(object, 2 * BLOCK_BYTES, RW, 0);
+	char *buf = MAPPED(2);
 
 	EXPECT_EQ(0, access_of(buf, 2 * BLOCK_BYTES));
 	ASSERT_EQ(0, set_access(buf, 2 * BLOCK_BYTES, A, OBJECT_WRITE));
@@ -582,7 +565,6 @@ TEST_F(object, get_reports_the_rights_of_the_whole_range)
 	/* A part that is not mapped has no rights to report. */
 	ASSERT_EQ(0, munmap(buf, PAGE_BYTES));
 	EXPECT_EQ(UINT32_MAX, access_of(buf, 2 * PAGE_BYTES));
-	close(object);
 }
 
 TEST_F(object, one_call_sets_the_rights_of_several_mappings)

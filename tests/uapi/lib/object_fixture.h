@@ -25,6 +25,15 @@
 		OBJECT_TEARDOWN();					\
 	}
 
+/* Create the object of the test, with pinned blocks of device A, and map it. */
+#define MAPPED(blocks)							\
+	({								\
+		void *_mapped = object_mapped(blocks);			\
+									\
+		ASSERT_NE(NULL, _mapped);				\
+		_mapped;						\
+	})
+
 #define OBJECT_TEARDOWN()	end_objects(_metadata)
 
 static inline void end_objects(struct __test_metadata *_metadata)

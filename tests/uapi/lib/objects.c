@@ -34,6 +34,11 @@ int object_start(uint32_t location, size_t len, uint32_t flags)
 	return rc ? rc : grant_all(OBJECT_WRITE);
 }
 
+void *object_mapped(size_t blocks)
+{
+	return object_new(A, blocks * BLOCK_BYTES, 0, RW) ? NULL : buf;
+}
+
 int object_end(void)
 {
 	int rc = munmap(buf, object_bytes) ? -errno : 0;

@@ -28,6 +28,8 @@ extern size_t object_bytes;
 int object_new(uint32_t location, size_t len, uint32_t flags, int prot);
 int object_start(uint32_t location, size_t len, uint32_t flags);
 int object_end(void);
+/* object_new() of blocks pinned to device A. Returns @buf, or NULL on failure. */
+void *object_mapped(size_t blocks);
 
 /* Sets the rights to all of it, of a device or of all devices. */
 int grant(unsigned int device, uint32_t access);
