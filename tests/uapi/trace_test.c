@@ -4,12 +4,9 @@
  * have the names and values of the informative calls.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "lib/events.h"
-#include "lib/harness.h"
-#include "lib/modules.h"
-#include "lib/session.h"
+#include "lib/fixture.h"
 #include "lib/setting.h"
 #include "lib/tracing.h"
 
@@ -24,57 +21,34 @@
 #define ROUNDS		1000
 
 FIXTURE(trace) {
-	char parameters[SIMGPU_PARAMETERS];
-	struct session session;
-	struct agent *agent;
-	int space;
-	uint32_t id;
-	char *buf;
 };
 
 FIXTURE_SETUP(trace)
 {
-	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
-	ASSERT_EQ(0, simgpu_replace(self->parameters, MODULE));
-	ASSERT_EQ(0, session_start(&self->session, 1, 1));
-	self->agent = session_agent(&self->session);
-	self->space = self->session.space;
-	self->id = self->session.devices[0].id;
-	self->buf = arena_anon(3 * DEVICE_BYTES);
-	ASSERT_NE(NULL, self->buf);
-	pages_fill(self->buf, 3 * DEVICE_BYTES, 1);
+	DEVICES_SETUP(.load = MODULE, .bytes = 3 * DEVICE_BYTES);
 	ASSERT_TRUE(tracing_start());
 }
 
 FIXTURE_TEARDOWN(trace)
 {
-	if (!self->parameters[0])
-		return;
 	tracing_stop();
 	EXPECT_TRUE(set_oversubscription(true));
-	EXPECT_EQ(0, session_end(&self->session));
-	EXPECT_EQ(0, simgpu_restore(self->parameters));
-}
-
-static struct hmmrt_stats stats_of(const FIXTURE_DATA(trace) *self)
-{
-	return session_stats(&self->session, 0);
+	DEVICES_TEARDOWN();
 }
 
 /*
  * The device touches a page. Exactly one event must report the fault with @why.
  */
-static void touch(FIXTURE_DATA(trace) *self, struct __test_metadata *_metadata,
-		  const char *page, const char *why)
+static void touch(struct __test_metadata *_metadata, const char *page,
+		  const char *why)
 {
 	char part[160];
 
 	snprintf(part, sizeof(part),
 		 "device=%u addr=%#lx pages=1 from=-2 to=-2 cause=none access=0x1 error=0 reason='%s' ",
-		 self->id, (unsigned long)page, why);
+		 id_of(A), (unsigned long)page, why);
 	ASSERT_EQ(0, tracing_count("hmmrt_device_fault", part));
-	ASSERT_DONE(agent_read(self->agent, page));
+	ASSERT_DONE(dev_read(A, page));
 	EXPECT_EQ(1, tracing_count("hmmrt_device_fault", part))
 	{
 		TH_LOG("expected exactly one event: %s", part);
@@ -83,28 +57,25 @@ static void touch(FIXTURE_DATA(trace) *self, struct __test_metadata *_metadata,
 
 TEST_F(trace, fault_reports_the_rule_that_decided)
 {
-	char *page = self->buf;
+	char *page = buf;
 
-	touch(self, _metadata, page, "touched");
+	touch(_metadata, page, "touched");
 	page += BLOCK_BYTES;
-	ASSERT_EQ(0, cmd_advise(self->space, page, BLOCK_BYTES,
-				HMMRT_ADVICE_SET_PREFERRED_LOCATION,
-				HMMRT_LOCATION_HOST, 0));
-	touch(self, _metadata, page, "preferred elsewhere");
+	ASSERT_EQ(0,
+		  advise_at(page, BLOCK_BYTES, SET_PREFERRED_LOCATION, HOST));
+	touch(_metadata, page, "preferred elsewhere");
 	page += BLOCK_BYTES;
-	ASSERT_EQ(0, cmd_advise(self->space, page, BLOCK_BYTES,
-				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
-	touch(self, _metadata, page, "read of read-mostly");
+	ASSERT_EQ(0, advise(page, BLOCK_BYTES, SET_READ_MOSTLY));
+	touch(_metadata, page, "read of read-mostly");
 	page += BLOCK_BYTES;
-	ASSERT_EQ(0, cmd_set_range_knob(self->space, page, BLOCK_BYTES, self->id,
-					HMMRT_KNOB_MIGRATION_POLICY,
-					HMMRT_MIGRATE_NEVER));
-	touch(self, _metadata, page, "never by migration policy");
-	EXPECT_EQ(stats_of(self).out_device_faults,
+	ASSERT_EQ(0, set_range_knob(page, BLOCK_BYTES, A,
+				    HMMRT_KNOB_MIGRATION_POLICY,
+				    HMMRT_MIGRATE_NEVER));
+	touch(_metadata, page, "never by migration policy");
+	EXPECT_EQ(stats_of(A).out_device_faults,
 		  tracing_count("hmmrt_device_fault", ""));
-	EXPECT_EQ(stats_of(self).out_fault_batches,
-		  tracing_count("hmmrt_fault_batch",
-				"count=1 groups=1 "));
+	EXPECT_EQ(stats_of(A).out_fault_batches,
+		  tracing_count("hmmrt_fault_batch", "count=1 groups=1 "));
 }
 
 /* Text from a process cannot imitate the fields of an event. */
@@ -116,7 +87,7 @@ TEST_F(trace, text_of_a_mark_is_escaped)
 		.text = "x\" serial=1 \\ text=\"y",
 	};
 
-	ASSERT_EQ(0, events_annotate(self->space, &mark));
+	ASSERT_EQ(0, events_annotate(space, &mark));
 	EXPECT_EQ(1, tracing_count("hmmrt_mark",
 				   "text=\"x\\\" serial=1 \\\\ text=\\\"y\""));
 }
@@ -125,11 +96,11 @@ TEST_F(trace, refused_fault_reports_its_error)
 {
 	char part[160];
 
-	ASSERT_EQ(0, munmap(self->buf, BLOCK_BYTES));
-	ASSERT_REFUSED(SIGSEGV, EFAULT, agent_read(self->agent, self->buf));
+	ASSERT_EQ(0, munmap(buf, BLOCK_BYTES));
+	ASSERT_REFUSED(SIGSEGV, EFAULT, dev_read(A, buf));
 	snprintf(part, sizeof(part),
 		 "addr=%#lx pages=1 from=-2 to=-2 cause=none access=0x1 error=-14 reason='none' ",
-		 (unsigned long)self->buf);
+		 (unsigned long)buf);
 	EXPECT_EQ(1, tracing_count("hmmrt_device_fault", part));
 }
 
@@ -140,35 +111,33 @@ TEST_F(trace, refused_fault_reports_its_error)
 TEST_F(trace, fault_without_device_memory_reports_the_reason)
 {
 	ASSERT_TRUE(set_oversubscription(false));
-	ASSERT_EQ(0, cmd_prefetch(self->space, self->buf, DEVICE_BYTES,
-				  self->id, NULL));
-	touch(self, _metadata, self->buf + DEVICE_BYTES, "no device memory");
-	EXPECT_EQ(1, stats_of(self).out_memory_refusals);
-	EXPECT_EQ(0, stats_of(self).out_evictions);
+	ASSERT_EQ(0, prefetch(A, buf, DEVICE_BYTES));
+	touch(_metadata, buf + DEVICE_BYTES, "no device memory");
+	EXPECT_EQ(1, stats_of(A).out_memory_refusals);
+	EXPECT_EQ(0, stats_of(A).out_evictions);
 
-	ASSERT_EQ(0, cmd_set_quota(self->space, self->id, 0,
-				   HMMRT_PRIORITY_DEFAULT, NULL));
-	touch(self, _metadata, self->buf + 2 * DEVICE_BYTES, "limit reached");
-	EXPECT_EQ(1, stats_of(self).out_memory_refusals);
-	EXPECT_EQ(1, stats_of(self).out_quota_refusals);
+	ASSERT_EQ(0, cmd_set_quota(space, id_of(A), 0, HMMRT_PRIORITY_DEFAULT,
+				   NULL));
+	touch(_metadata, buf + 2 * DEVICE_BYTES, "limit reached");
+	EXPECT_EQ(1, stats_of(A).out_memory_refusals);
+	EXPECT_EQ(1, stats_of(A).out_quota_refusals);
 }
 
 TEST_F(trace, evictions_and_moves_are_reported)
 {
 	char part[96];
 
-	ASSERT_EQ(0, cmd_prefetch(self->space, self->buf, DEVICE_BYTES,
-				  self->id, NULL));
-	touch(self, _metadata, self->buf + DEVICE_BYTES, "touched");
+	ASSERT_EQ(0, prefetch(A, buf, DEVICE_BYTES));
+	touch(_metadata, buf + DEVICE_BYTES, "touched");
 	EXPECT_EQ(1, tracing_count("hmmrt_eviction", " pages=512 "));
-	EXPECT_EQ(stats_of(self).out_evictions,
+	EXPECT_EQ(stats_of(A).out_evictions,
 		  tracing_count("hmmrt_eviction", ""));
 	snprintf(part, sizeof(part),
 		 "addr=%#lx pages=512 from=-1 to=%u cause=prefetch ",
-		 (unsigned long)self->buf, self->id);
+		 (unsigned long)buf, id_of(A));
 	EXPECT_EQ(1, tracing_count("hmmrt_migration", part));
-	ASSERT_EQ(1, *(volatile uint64_t *)self->buf);
-	*(volatile uint64_t *)(self->buf + DEVICE_BYTES) = 1;
+	ASSERT_EQ(1, *(volatile uint64_t *)buf);
+	*(volatile uint64_t *)(buf + DEVICE_BYTES) = 1;
 	EXPECT_LT(0, tracing_count("hmmrt_migration", "to=-1 cause=cpu_fault "));
 	EXPECT_LT(0, tracing_count("hmmrt_invalidate", ""));
 }
@@ -181,16 +150,15 @@ static unsigned int thrashing(const char *state)
 	return tracing_count("hmmrt_thrashing", part);
 }
 
-static void go_back_and_forth(FIXTURE_DATA(trace) *self,
-			      struct __test_metadata *_metadata)
+static void go_back_and_forth(struct __test_metadata *_metadata)
 {
-	volatile uint64_t *word = (volatile uint64_t *)self->buf;
+	volatile uint64_t *word = (volatile uint64_t *)buf;
 	unsigned int round;
 
-	for (round = 0; !stats_of(self).out_thrash_pins; round++) {
+	for (round = 0; !stats_of(A).out_thrash_pins; round++) {
 		ASSERT_LT(round, ROUNDS);
 		*word = round;
-		ASSERT_VALUE(round, agent_read(self->agent, word));
+		ASSERT_VALUE(round, dev_read(A, word));
 	}
 }
 
@@ -207,13 +175,10 @@ TEST_F(trace, each_step_of_thrashing_is_reported)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(knobs); i++)
-		ASSERT_EQ(0, cmd_set_knob(self->space, HMMRT_SCOPE_SPACE,
-					  self->id, knobs[i].knob,
-					  knobs[i].value));
-	go_back_and_forth(self, _metadata);
-	ASSERT_EQ(0, cmd_prefetch(self->space, self->buf, PAGE_BYTES, self->id,
-				  NULL));
-	stats = stats_of(self);
+		ASSERT_EQ(0, set_knob(A, knobs[i].knob, knobs[i].value));
+	go_back_and_forth(_metadata);
+	ASSERT_EQ(0, prefetch(A, buf, PAGE_BYTES));
+	stats = stats_of(A);
 	EXPECT_EQ(1, thrashing("detected"));
 	EXPECT_EQ(stats.out_throttled_faults, thrashing("throttled"));
 	EXPECT_LT(0, stats.out_throttled_faults);
