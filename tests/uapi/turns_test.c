@@ -7,28 +7,11 @@
 #include <sched.h>
 
 #include "lib/amount.h"
-#include "lib/harness.h"
-#include "lib/session.h"
+#include "lib/fixture.h"
 
 #define GRANULE_BYTES	(16 * PAGE_BYTES)
 
-FIXTURE(turns) {
-	struct session session;
-	struct agent *agent;
-	uint32_t id;
-};
-
-FIXTURE_SETUP(turns)
-{
-	ASSERT_EQ(0, session_start(&self->session, 1, 1));
-	self->agent = session_agent(&self->session);
-	self->id = self->session.devices[0].id;
-}
-
-FIXTURE_TEARDOWN(turns)
-{
-	EXPECT_EQ(0, session_end(&self->session));
-}
+DEVICES_FIXTURE(turns)
 
 /* Writes every word of the page but the first, which the turns use. */
 static void paint(uint64_t *page, uint64_t seed)
@@ -56,14 +39,13 @@ static bool is_painted(const uint64_t *page, uint64_t seed)
 TEST_F_TIMEOUT(turns, thousands_of_turns_on_one_page_lose_no_write, 500)
 {
 	const uint64_t turns = amount(10000, 2000);
-	uint64_t *word = arena_anon(PAGE_BYTES);
+	uint64_t *word = ANON(PAGE_BYTES);
 	uint64_t i;
 
-	ASSERT_NE(NULL, word);
 	paint(word, 77);
 	for (i = 0; i < turns; i += 2) {
-		ASSERT_VALUE(i, agent_read(self->agent, word));
-		ASSERT_DONE(agent_write(self->agent, word, i + 1));
+		ASSERT_VALUE(i, dev_read(A, word));
+		ASSERT_DONE(dev_write(A, word, i + 1));
 		ASSERT_EQ(i + 1, *word);
 		*word = i + 2;
 	}
@@ -77,23 +59,21 @@ TEST_F_TIMEOUT(turns, thousands_of_turns_on_one_page_lose_no_write, 500)
 TEST_F_TIMEOUT(turns, page_prefetched_before_each_turn_loses_no_write, 500)
 {
 	const uint64_t rounds = amount(1000, 200);
-	uint64_t *word = arena_anon(PAGE_BYTES);
+	uint64_t *word = ANON(PAGE_BYTES);
 	struct hmmrt_stats stats;
 	uint64_t i;
 
-	ASSERT_NE(NULL, word);
 	for (i = 0; i < rounds; i++) {
 		word[0] = i;
 		paint(word, i);
-		ASSERT_EQ(0, cmd_prefetch(self->session.space, word, PAGE_BYTES,
-					  self->id, NULL));
-		ASSERT_VALUE(i, agent_read(self->agent, word));
-		ASSERT_VALUE(i + 511, agent_read(self->agent, word + 511));
-		ASSERT_DONE(agent_write(self->agent, word, ~i));
+		ASSERT_EQ(0, prefetch(A, word, PAGE_BYTES));
+		ASSERT_VALUE(i, dev_read(A, word));
+		ASSERT_VALUE(i + 511, dev_read(A, word + 511));
+		ASSERT_DONE(dev_write(A, word, ~i));
 		ASSERT_EQ(~i, word[0]);
 		ASSERT_TRUE(is_painted(word, i));
 	}
-	stats = session_stats(&self->session, 0);
+	stats = stats_of(A);
 	EXPECT_EQ(rounds, stats.out_migrated_to_device);
 	EXPECT_EQ(rounds, stats.out_migrated_to_host);
 }
@@ -102,25 +82,21 @@ TEST_F_TIMEOUT(turns, page_prefetched_before_each_turn_loses_no_write, 500)
 TEST_F_TIMEOUT(turns, consecutive_windows_migrate_in_each_turn, 500)
 {
 	const uint64_t rounds = amount(500, 100);
-	char *buf = arena_anon(2 * GRANULE_BYTES);
+	char *buf = ANON(2 * GRANULE_BYTES);
 	struct hmmrt_stats stats;
 	uint64_t i;
 
-	ASSERT_NE(NULL, buf);
-	ASSERT_EQ(0, cmd_set_knob(self->session.space, HMMRT_SCOPE_SPACE,
-				  self->id, HMMRT_KNOB_THRASHING_ENABLE, 0));
+	ASSERT_EQ(0, set_knob(A, HMMRT_KNOB_THRASHING_ENABLE, 0));
 	pages_fill(buf, 2 * GRANULE_BYTES, 0);
 	for (i = 0; i < 2 * rounds; i++) {
 		char *window = buf + i % 2 * GRANULE_BYTES;
 
 		pages_fill(window, GRANULE_BYTES, i);
-		ASSERT_VALUE(16 * i + 120, agent_sum(self->agent, window,
-						     GRANULE_BYTES, PAGE_BYTES));
-		ASSERT_DONE(agent_fill(self->agent, window, GRANULE_BYTES,
-				       PAGE_BYTES, 10 * i));
+		ASSERT_VALUE(16 * i + 120, dev_sum(A, window, GRANULE_BYTES));
+		ASSERT_DONE(dev_fill(A, window, GRANULE_BYTES, 10 * i));
 		ASSERT_EQ(-1, pages_check(window, GRANULE_BYTES, 10 * i));
 	}
-	stats = session_stats(&self->session, 0);
+	stats = stats_of(A);
 	EXPECT_LE(16 * rounds, stats.out_migrated_to_device);
 	EXPECT_EQ(stats.out_migrated_to_device, stats.out_migrated_to_host);
 }
@@ -132,24 +108,20 @@ TEST_F_TIMEOUT(turns, blocks_prefetched_both_ways_keep_their_contents, 500)
 {
 	const size_t len = 2 * BLOCK_BYTES;
 	const uint64_t rounds = amount(50, 10), pages = len / PAGE_BYTES;
-	char *buf = arena_anon(len);
+	char *buf = ANON(len);
 	struct hmmrt_stats stats;
 	uint64_t i;
 
-	ASSERT_NE(NULL, buf);
 	for (i = 0; i < rounds; i++) {
 		pages_fill(buf, len, i);
-		ASSERT_EQ(0, cmd_prefetch(self->session.space, buf, len,
-					  self->id, NULL));
+		ASSERT_EQ(0, prefetch(A, buf, len));
 		ASSERT_VALUE(pages * (pages - 1) / 2 + pages * i,
-			     agent_sum(self->agent, buf, len, PAGE_BYTES));
-		ASSERT_DONE(agent_fill(self->agent, buf, len, PAGE_BYTES,
-				       1000 * i));
-		ASSERT_EQ(0, cmd_prefetch(self->session.space, buf, len,
-					  HMMRT_LOCATION_HOST, NULL));
+			     dev_sum(A, buf, len));
+		ASSERT_DONE(dev_fill(A, buf, len, 1000 * i));
+		ASSERT_EQ(0, prefetch(HOST, buf, len));
 		ASSERT_EQ(-1, pages_check(buf, len, 1000 * i));
 	}
-	stats = session_stats(&self->session, 0);
+	stats = stats_of(A);
 	EXPECT_EQ(rounds * pages, stats.out_migrated_to_device);
 	EXPECT_EQ(rounds * pages, stats.out_migrated_to_host);
 }
@@ -182,8 +154,7 @@ static void *read_all(void *arg)
  * Moves the memory to the device. Then threads read it all, in the same order.
  * Returns the number of CPU faults, or 0 if something failed.
  */
-static uint64_t faults_of(FIXTURE_DATA(turns) *self, char *buf,
-			  unsigned int count)
+static uint64_t faults_of(char *buf, unsigned int count)
 {
 	struct readers readers = { .buf = buf, .len = READ_BYTES, .count = count };
 	pthread_t threads[READERS_MAX];
@@ -192,15 +163,14 @@ static uint64_t faults_of(FIXTURE_DATA(turns) *self, char *buf,
 	unsigned int i;
 	void *rc;
 
-	if (cmd_prefetch(self->session.space, buf, READ_BYTES, self->id, NULL))
+	if (prefetch(A, buf, READ_BYTES))
 		return 0;
-	before = session_stats(&self->session, 0).out_cpu_faults;
+	before = stats_of(A).out_cpu_faults;
 	for (i = 0; i < count; i++)
 		good &= !pthread_create(&threads[i], NULL, read_all, &readers);
 	for (i = 0; i < count && good; i++)
 		good &= !pthread_join(threads[i], &rc) && !rc;
-	return good ? session_stats(&self->session, 0).out_cpu_faults - before :
-		      0;
+	return good ? stats_of(A).out_cpu_faults - before : 0;
 }
 
 /*
@@ -209,18 +179,16 @@ static uint64_t faults_of(FIXTURE_DATA(turns) *self, char *buf,
  */
 TEST_F(turns, threads_that_read_the_same_memory_share_its_faults)
 {
-	char *buf = arena_anon(READ_BYTES);
+	char *buf = ANON(READ_BYTES);
 	uint64_t alone, together;
 	unsigned int count;
 
-	ASSERT_NE(NULL, buf);
-	ASSERT_EQ(0, cmd_set_knob(self->session.space, HMMRT_SCOPE_SPACE,
-				  self->id, HMMRT_KNOB_THRASHING_ENABLE, 0));
+	ASSERT_EQ(0, set_knob(A, HMMRT_KNOB_THRASHING_ENABLE, 0));
 	pages_fill(buf, READ_BYTES, 7);
-	alone = faults_of(self, buf, 1);
+	alone = faults_of(buf, 1);
 	ASSERT_LT(0, alone);
 	for (count = 2; count <= READERS_MAX; count *= 2) {
-		together = faults_of(self, buf, count);
+		together = faults_of(buf, count);
 		EXPECT_LT(0, together);
 		EXPECT_GE(3 * alone, together)
 		{
