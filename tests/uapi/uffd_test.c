@@ -9,31 +9,23 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "lib/harness.h"
-#include "lib/session.h"
+#include "lib/fixture.h"
 #include "lib/uffd.h"
 
 #define LEN		(16 * PAGE_BYTES)
 #define LIMIT_S		30
 
 FIXTURE(uffd) {
-	struct session session;
-	struct agent *agent;
-	uint32_t id;
-	char *buf;
 	int uffd;
 };
 
 FIXTURE_SETUP(uffd)
 {
-	ASSERT_EQ(0, session_start(&self->session, 1, 1));
-	self->agent = session_agent(&self->session);
-	self->id = self->session.devices[0].id;
-	self->buf = arena_anon(LEN);
-	ASSERT_NE(NULL, self->buf);
+	DEVICES_SETUP();
+	buf = ANON(LEN);
 	self->uffd = uffd_open();
 	if (self->uffd < 0) {
-		session_end(&self->session);
+		session_end(&session);
 		SKIP(_exit(SKIPPED), "userfaultfd: %s", strerror(-self->uffd));
 	}
 }
@@ -48,7 +40,7 @@ static void stop_watching(FIXTURE_DATA(uffd) *self)
 FIXTURE_TEARDOWN(uffd)
 {
 	stop_watching(self);
-	EXPECT_EQ(0, session_end(&self->session));
+	DEVICES_TEARDOWN();
 }
 
 static void *touch(void *at)
@@ -73,35 +65,34 @@ static bool memory_can_be_mapped(void)
 	return at != MAP_FAILED && !munmap(at, PAGE_BYTES);
 }
 
-static void post(FIXTURE_DATA(uffd) *self, enum agent_op op, const char *at,
-		 uint64_t value)
+static void post(enum agent_op op, const char *at, uint64_t value)
 {
 	const uint64_t args[] = { (uintptr_t)at, value };
 
-	agent_post(self->agent, 0, op, args, 2);
+	agent_post(agent_of(A), 0, op, args, 2);
 }
 
 TEST_F(uffd, device_waits_for_a_missing_page)
 {
-	char *at = self->buf + 3 * PAGE_BYTES;
+	char *at = buf + 3 * PAGE_BYTES;
 	struct outcome outcome;
 
-	pages_fill(self->buf, PAGE_BYTES, 1);
-	ASSERT_EQ(0, uffd_watch(self->uffd, self->buf, LEN,
+	pages_fill(buf, PAGE_BYTES, 1);
+	ASSERT_EQ(0, uffd_watch(self->uffd, buf, LEN,
 				UFFDIO_REGISTER_MODE_MISSING));
-	ASSERT_VALUE(1, agent_read(self->agent, self->buf));
+	ASSERT_VALUE(1, dev_read(A, buf));
 	ASSERT_FALSE(heard_of(self->uffd));
-	post(self, AGENT_READ, at, 0);
+	post(AGENT_READ, at, 0);
 	ASSERT_EQ((uintptr_t)at, uffd_next(self->uffd, LIMIT_S).arg.pagefault.address);
 	EXPECT_TRUE(memory_can_be_mapped());
 	ASSERT_EQ(0, uffd_fill(self->uffd, at, 77));
-	outcome = agent_wait(self->agent, 0, LIMIT_S);
+	outcome = agent_wait(agent_of(A), 0, LIMIT_S);
 	ASSERT_VALUE(77, outcome);
 	at += 2 * PAGE_BYTES;
-	post(self, AGENT_WRITE, at, 5);
+	post(AGENT_WRITE, at, 5);
 	ASSERT_EQ((uintptr_t)at, uffd_next(self->uffd, LIMIT_S).arg.pagefault.address);
 	ASSERT_EQ(0, uffd_fill(self->uffd, at, 78));
-	outcome = agent_wait(self->agent, 0, LIMIT_S);
+	outcome = agent_wait(agent_of(A), 0, LIMIT_S);
 	ASSERT_DONE(outcome);
 	EXPECT_EQ(5, *(volatile uint64_t *)at);
 	/* The handler got no event for pages that nothing touched. */
@@ -110,15 +101,15 @@ TEST_F(uffd, device_waits_for_a_missing_page)
 
 TEST_F(uffd, agent_that_waits_for_a_missing_page_can_be_killed)
 {
-	pages_fill(self->buf, PAGE_BYTES, 1);
-	ASSERT_EQ(0, uffd_watch(self->uffd, self->buf, LEN,
+	pages_fill(buf, PAGE_BYTES, 1);
+	ASSERT_EQ(0, uffd_watch(self->uffd, buf, LEN,
 				UFFDIO_REGISTER_MODE_MISSING));
-	post(self, AGENT_READ, self->buf + PAGE_BYTES, 0);
-	ASSERT_EQ((uintptr_t)self->buf + PAGE_BYTES,
+	post(AGENT_READ, buf + PAGE_BYTES, 0);
+	ASSERT_EQ((uintptr_t)buf + PAGE_BYTES,
 		  uffd_next(self->uffd, LIMIT_S).arg.pagefault.address);
-	agent_kill(self->agent);
+	agent_kill(agent_of(A));
 	EXPECT_TRUE(memory_can_be_mapped());
-	EXPECT_EQ(-1, pages_check(self->buf, PAGE_BYTES, 1));
+	EXPECT_EQ(-1, pages_check(buf, PAGE_BYTES, 1));
 }
 
 TEST_F(uffd, device_write_waits_for_the_handler)
@@ -126,20 +117,19 @@ TEST_F(uffd, device_write_waits_for_the_handler)
 	struct uffd_msg message;
 	struct outcome outcome;
 
-	pages_fill(self->buf, LEN, 1);
-	ASSERT_EQ(0, uffd_watch(self->uffd, self->buf, LEN,
-				UFFDIO_REGISTER_MODE_WP));
-	ASSERT_EQ(0, uffd_protect(self->uffd, self->buf, LEN, true));
-	post(self, AGENT_WRITE, self->buf, 2);
+	pages_fill(buf, LEN, 1);
+	ASSERT_EQ(0, uffd_watch(self->uffd, buf, LEN, UFFDIO_REGISTER_MODE_WP));
+	ASSERT_EQ(0, uffd_protect(self->uffd, buf, LEN, true));
+	post(AGENT_WRITE, buf, 2);
 	message = uffd_next(self->uffd, LIMIT_S);
-	ASSERT_EQ((uintptr_t)self->buf, message.arg.pagefault.address);
+	ASSERT_EQ((uintptr_t)buf, message.arg.pagefault.address);
 	EXPECT_TRUE(message.arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WP);
 	EXPECT_TRUE(memory_can_be_mapped());
-	EXPECT_EQ(1, *(volatile uint64_t *)self->buf);
-	ASSERT_EQ(0, uffd_protect(self->uffd, self->buf, PAGE_BYTES, false));
-	outcome = agent_wait(self->agent, 0, LIMIT_S);
+	EXPECT_EQ(1, *(volatile uint64_t *)buf);
+	ASSERT_EQ(0, uffd_protect(self->uffd, buf, PAGE_BYTES, false));
+	outcome = agent_wait(agent_of(A), 0, LIMIT_S);
 	ASSERT_DONE(outcome);
-	EXPECT_EQ(2, *(volatile uint64_t *)self->buf);
+	EXPECT_EQ(2, *(volatile uint64_t *)buf);
 	EXPECT_FALSE(heard_of(self->uffd));
 }
 
@@ -150,7 +140,6 @@ TEST_F(uffd, device_write_waits_for_the_handler)
  */
 TEST_F(uffd, handler_gets_the_first_write_to_a_protected_page)
 {
-	char *buf = self->buf;
 	struct hmmrt_prefetch result;
 	struct uffd_msg message;
 	pthread_t thread;
@@ -162,9 +151,8 @@ TEST_F(uffd, handler_gets_the_first_write_to_a_protected_page)
 	buf[PAGE_BYTES] = 1;
 	ASSERT_EQ(0, uffd_watch(self->uffd, buf, LEN, UFFDIO_REGISTER_MODE_WP));
 	ASSERT_EQ(0, uffd_protect(self->uffd, buf, LEN, true));
-	ASSERT_VALUE(0, agent_read(self->agent, buf));
-	ASSERT_EQ(0, cmd_prefetch(self->session.space, buf, LEN,
-				  self->id, &result));
+	ASSERT_VALUE(0, dev_read(A, buf));
+	ASSERT_EQ(0, prefetch_result(A, buf, LEN, &result));
 	ASSERT_GT(LEN / PAGE_BYTES, result.out_pages_moved);
 
 	ASSERT_EQ(0, pthread_create(&thread, NULL, touch, buf));
@@ -177,7 +165,7 @@ TEST_F(uffd, handler_gets_the_first_write_to_a_protected_page)
 	EXPECT_EQ(1, buf[0]);
 	EXPECT_EQ(1, buf[PAGE_BYTES]);
 	stop_watching(self);
-	ASSERT_DONE(agent_write(self->agent, buf, 2));
+	ASSERT_DONE(dev_write(A, buf, 2));
 	EXPECT_EQ(2, buf[0]);
 }
 
@@ -187,16 +175,14 @@ TEST_F(uffd, handler_gets_the_first_write_to_a_protected_page)
  */
 TEST_F(uffd, watched_memory_is_not_made_exclusive)
 {
-	int fd = self->session.space;
-
 	/* One page is missing, and the call does not wait for the handler. */
-	pages_fill(self->buf + PAGE_BYTES, LEN - PAGE_BYTES, 1);
-	ASSERT_EQ(0, uffd_watch(self->uffd, self->buf, LEN,
+	pages_fill(buf + PAGE_BYTES, LEN - PAGE_BYTES, 1);
+	ASSERT_EQ(0, uffd_watch(self->uffd, buf, LEN,
 				UFFDIO_REGISTER_MODE_MISSING));
-	EXPECT_EQ(-EBUSY, cmd_exclusive(fd, self->buf, LEN, self->id, NULL));
-	EXPECT_EQ(-1, pages_check(self->buf + PAGE_BYTES, LEN - PAGE_BYTES, 1));
+	EXPECT_EQ(-EBUSY, make_exclusive(A, buf, LEN, NULL));
+	EXPECT_EQ(-1, pages_check(buf + PAGE_BYTES, LEN - PAGE_BYTES, 1));
 	stop_watching(self);
-	EXPECT_EQ(0, cmd_exclusive(fd, self->buf, LEN, self->id, NULL));
+	EXPECT_EQ(0, make_exclusive(A, buf, LEN, NULL));
 }
 
 TEST_HARNESS_MAIN
