@@ -7,13 +7,10 @@
  * short time.
  */
 #include <pthread.h>
-#include <stdlib.h>
 #include <time.h>
 
-#include "lib/harness.h"
-#include "lib/session.h"
+#include "lib/fixture.h"
 
-#define HOST		HMMRT_LOCATION_HOST
 #define GRANULE_BYTES	(16 * PAGE_BYTES)
 #define SOON_US		500000
 #define FOR_EVER	100000
@@ -22,49 +19,34 @@
 #define LIMIT_S		120
 
 FIXTURE(thrash) {
-	struct session session;
-	struct agent *agent;
-	int space;
-	uint32_t id;
 	volatile uint64_t *word;
 	uint64_t expected;
 };
 
-static int set(const FIXTURE_DATA(thrash) *self, uint32_t knob, uint32_t value)
+static int set(uint32_t knob, uint32_t value)
 {
-	return cmd_set_knob(self->space, HMMRT_SCOPE_SPACE, self->id, knob,
-			    value);
+	return set_knob(A, knob, value);
 }
 
 FIXTURE_SETUP(thrash)
 {
-	ASSERT_EQ(0, session_start(&self->session, 2, 2));
-	self->agent = session_agent(&self->session);
-	self->space = self->session.space;
-	self->id = self->session.devices[0].id;
-	self->word = arena_anon(2 * BLOCK_BYTES);
-	ASSERT_NE(NULL, self->word);
-	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_LAPSE_USEC, SOON_US));
-	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_PIN_THRESHOLD, 2));
-	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_PIN, FOR_EVER));
+	DEVICES_SETUP(.devices = 2, .lanes = 2);
+	self->word = ANON(2 * BLOCK_BYTES);
+	ASSERT_EQ(0, set(HMMRT_KNOB_THRASHING_LAPSE_USEC, SOON_US));
+	ASSERT_EQ(0, set(HMMRT_KNOB_THRASHING_PIN_THRESHOLD, 2));
+	ASSERT_EQ(0, set(HMMRT_KNOB_THRASHING_PIN, FOR_EVER));
 }
 
 FIXTURE_TEARDOWN(thrash)
 {
-	EXPECT_EQ(0, session_end(&self->session));
-}
-
-static struct hmmrt_stats stats_of(const FIXTURE_DATA(thrash) *self)
-{
-	return session_stats(&self->session, 0);
+	DEVICES_TEARDOWN();
 }
 
 static uint32_t location(const FIXTURE_DATA(thrash) *self)
 {
 	uint32_t location = HMMRT_LOCATION_NONE;
 
-	cmd_residency(self->space, (const void *)self->word, PAGE_BYTES,
-		      &location);
+	cmd_residency(space, (const void *)self->word, PAGE_BYTES, &location);
 	return location;
 }
 
@@ -72,8 +54,8 @@ static bool is_mapped(const FIXTURE_DATA(thrash) *self)
 {
 	struct hmmrt_page page = { 0 };
 
-	cmd_pages(self->space, (const void *)self->word, PAGE_BYTES, &page);
-	return page.mapped_by & 1u << self->id;
+	cmd_pages(space, (const void *)self->word, PAGE_BYTES, &page);
+	return page.mapped_by & 1u << id_of(A);
 }
 
 /* CPU and device each check the word and increment it. */
@@ -81,8 +63,8 @@ static void turn(FIXTURE_DATA(thrash) *self, struct __test_metadata *_metadata)
 {
 	ASSERT_EQ(self->expected, *self->word);
 	*self->word = ++self->expected;
-	ASSERT_VALUE(self->expected, agent_read(self->agent, self->word));
-	ASSERT_DONE(agent_write(self->agent, self->word, ++self->expected));
+	ASSERT_VALUE(self->expected, dev_read(A, self->word));
+	ASSERT_DONE(dev_write(A, self->word, ++self->expected));
 }
 
 static void turn_until_pinned(FIXTURE_DATA(thrash) *self,
@@ -90,7 +72,7 @@ static void turn_until_pinned(FIXTURE_DATA(thrash) *self,
 {
 	unsigned int round;
 
-	for (round = 0; !stats_of(self).out_thrash_pins; round++) {
+	for (round = 0; !stats_of(A).out_thrash_pins; round++) {
 		ASSERT_LT(round, ROUNDS);
 		turn(self, _metadata);
 	}
@@ -111,7 +93,7 @@ TEST_F_TIMEOUT(thrash, is_detected_throttled_and_pinned, 500)
 	unsigned int i;
 
 	turn_until_pinned(self, _metadata);
-	before = stats_of(self);
+	before = stats_of(A);
 	EXPECT_EQ(1, before.out_thrashing_blocks);
 	EXPECT_EQ(2, before.out_throttled_faults);
 	EXPECT_EQ(1, before.out_thrash_pins);
@@ -121,7 +103,7 @@ TEST_F_TIMEOUT(thrash, is_detected_throttled_and_pinned, 500)
 
 	for (i = 0; i < 500; i++)
 		turn(self, _metadata);
-	after = stats_of(self);
+	after = stats_of(A);
 	EXPECT_EQ(before.out_migrated_to_device, after.out_migrated_to_device);
 	EXPECT_EQ(before.out_throttled_faults, after.out_throttled_faults);
 }
@@ -134,44 +116,43 @@ TEST_F_TIMEOUT(thrash, pin_ends_after_its_time, 500)
 {
 	time_t began;
 
-	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_PIN, 1));
+	ASSERT_EQ(0, set(HMMRT_KNOB_THRASHING_PIN, 1));
 	turn_until_pinned(self, _metadata);
-	ASSERT_LT(0, stats_of(self).out_remote_pages);
-	for (began = time(NULL); !stats_of(self).out_thrash_unpins || is_mapped(self);)
+	ASSERT_LT(0, stats_of(A).out_remote_pages);
+	for (began = time(NULL);
+	     !stats_of(A).out_thrash_unpins || is_mapped(self);)
 		ASSERT_TRUE(wait_more(began));
 	EXPECT_EQ(HOST, location(self));
-	ASSERT_VALUE(self->expected, agent_read(self->agent, self->word));
-	EXPECT_EQ(self->id, location(self));
-	EXPECT_EQ(1, stats_of(self).out_thrash_unpins);
+	ASSERT_VALUE(self->expected, dev_read(A, self->word));
+	EXPECT_EQ(id_of(A), location(self));
+	EXPECT_EQ(1, stats_of(A).out_thrash_unpins);
 }
 
 TEST_F_TIMEOUT(thrash, prefetch_ends_the_pin, 500)
 {
 	turn_until_pinned(self, _metadata);
 	ASSERT_EQ(HOST, location(self));
-	ASSERT_EQ(0, cmd_prefetch(self->space, (const void *)self->word,
-				  PAGE_BYTES, self->id, NULL));
-	EXPECT_EQ(self->id, location(self));
-	EXPECT_EQ(1, stats_of(self).out_thrash_unpins);
-	EXPECT_EQ(1, stats_of(self).out_thrashing_resets);
+	ASSERT_EQ(0, prefetch(A, (const void *)self->word, PAGE_BYTES));
+	EXPECT_EQ(id_of(A), location(self));
+	EXPECT_EQ(1, stats_of(A).out_thrash_unpins);
+	EXPECT_EQ(1, stats_of(A).out_thrashing_resets);
 	/* Then pages migrate on faults again, as before the detection. */
 	ASSERT_EQ(self->expected, *self->word);
 	ASSERT_EQ(HOST, location(self));
-	ASSERT_VALUE(self->expected, agent_read(self->agent, self->word));
-	EXPECT_EQ(self->id, location(self));
+	ASSERT_VALUE(self->expected, dev_read(A, self->word));
+	EXPECT_EQ(id_of(A), location(self));
 }
 
 TEST_F_TIMEOUT(thrash, pin_follows_the_preferred_location, 500)
 {
 	unsigned int i;
 
-	ASSERT_EQ(0, cmd_advise(self->space, self->word, BLOCK_BYTES,
-				HMMRT_ADVICE_SET_PREFERRED_LOCATION, self->id,
-				0));
+	ASSERT_EQ(0, advise_at(self->word, BLOCK_BYTES, SET_PREFERRED_LOCATION,
+			       A));
 	turn_until_pinned(self, _metadata);
 	for (i = 0; i < 10; i++) {
 		turn(self, _metadata);
-		ASSERT_EQ(self->id, location(self));
+		ASSERT_EQ(id_of(A), location(self));
 	}
 }
 
@@ -180,14 +161,13 @@ TEST_F_TIMEOUT(thrash, is_not_detected_where_disabled, 500)
 	struct hmmrt_stats stats;
 	unsigned int i;
 
-	ASSERT_EQ(0, cmd_set_range_knob(self->space, self->word, BLOCK_BYTES,
-					self->id, HMMRT_KNOB_THRASHING_ENABLE,
-					0));
+	ASSERT_EQ(0, set_range_knob(self->word, BLOCK_BYTES, A,
+				    HMMRT_KNOB_THRASHING_ENABLE, 0));
 	for (i = 0; i < 50; i++) {
 		turn(self, _metadata);
-		ASSERT_EQ(self->id, location(self));
+		ASSERT_EQ(id_of(A), location(self));
 	}
-	stats = stats_of(self);
+	stats = stats_of(A);
 	EXPECT_EQ(0, stats.out_thrashing_blocks);
 	EXPECT_EQ(0, stats.out_throttled_faults);
 	/* In other blocks thrashing is still detected. */
@@ -195,21 +175,19 @@ TEST_F_TIMEOUT(thrash, is_not_detected_where_disabled, 500)
 	self->word += BLOCK_BYTES / sizeof(*self->word);
 	self->expected = 0;
 	turn_until_pinned(self, _metadata);
-	EXPECT_EQ(1, stats_of(self).out_thrashing_blocks);
+	EXPECT_EQ(1, stats_of(A).out_thrashing_blocks);
 }
 
 /* Switching detection off also disables an existing thrash pin. */
 TEST_F_TIMEOUT(thrash, disabling_detection_ends_the_pin, 500)
 {
 	turn_until_pinned(self, _metadata);
-	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_ENABLE, 0));
+	ASSERT_EQ(0, set(HMMRT_KNOB_THRASHING_ENABLE, 0));
 	/* Advice removes the device's entry, so that the next access faults. */
-	ASSERT_EQ(0, cmd_advise(self->space, self->word, BLOCK_BYTES,
-				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
-	ASSERT_EQ(0, cmd_advise(self->space, self->word, BLOCK_BYTES,
-				HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0));
-	ASSERT_VALUE(self->expected, agent_read(self->agent, self->word));
-	EXPECT_EQ(self->id, location(self));
+	ASSERT_EQ(0, advise(self->word, BLOCK_BYTES, SET_READ_MOSTLY));
+	ASSERT_EQ(0, advise(self->word, BLOCK_BYTES, UNSET_READ_MOSTLY));
+	ASSERT_VALUE(self->expected, dev_read(A, self->word));
+	EXPECT_EQ(id_of(A), location(self));
 }
 
 /* A throttled fault must not hold anything that other lanes need. */
@@ -218,31 +196,31 @@ TEST_F_TIMEOUT(thrash, throttled_fault_blocks_no_other_lane, 500)
 	char *other = (char *)self->word + BLOCK_BYTES;
 	unsigned int served = 0, round;
 
-	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_NAP, 100));
-	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_PIN_THRESHOLD, 255));
-	ASSERT_EQ(0, cmd_set_range_knob(self->space, other, BLOCK_BYTES,
-					self->id, HMMRT_KNOB_THRASHING_ENABLE,
-					0));
+	ASSERT_EQ(0, set(HMMRT_KNOB_THRASHING_NAP, 100));
+	ASSERT_EQ(0, set(HMMRT_KNOB_THRASHING_PIN_THRESHOLD, 255));
+	ASSERT_EQ(0, set_range_knob(other, BLOCK_BYTES, A,
+				    HMMRT_KNOB_THRASHING_ENABLE, 0));
 	for (round = 0; !served; round++) {
-		uint64_t before = stats_of(self).out_throttled_faults;
+		uint64_t before = stats_of(A).out_throttled_faults;
 		struct outcome outcome;
 
 		ASSERT_LT(round, 50);
 		ASSERT_EQ(self->expected, *self->word);
-		agent_post(self->agent, 1, AGENT_WRITE,
+		agent_post(agent_of(A), 1, AGENT_WRITE,
 			   (uint64_t[]){ (uintptr_t)self->word,
-					 ++self->expected }, 2);
+					 ++self->expected },
+			   2);
 		do {
-			bool waits = stats_of(self).out_throttled_faults > before;
+			bool waits = stats_of(A).out_throttled_faults > before;
 
 			pages_fill(other, PAGE_BYTES, round);
-			ASSERT_VALUE(round, agent_read(self->agent, other));
-			outcome = agent_wait(self->agent, 1, 0);
+			ASSERT_VALUE(round, dev_read(A, other));
+			outcome = agent_wait(agent_of(A), 1, 0);
 			served += waits && outcome.error == -ETIMEDOUT;
 		} while (outcome.error == -ETIMEDOUT);
 		ASSERT_DONE(outcome);
 	}
-	EXPECT_LT(0, stats_of(self).out_throttled_faults);
+	EXPECT_LT(0, stats_of(A).out_throttled_faults);
 }
 
 /*
@@ -253,18 +231,19 @@ TEST_F_TIMEOUT(thrash, throttled_agent_can_be_killed, 500)
 {
 	unsigned int round;
 
-	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_NAP, 100));
-	for (round = 0; !stats_of(self).out_throttled_faults; round++) {
+	ASSERT_EQ(0, set(HMMRT_KNOB_THRASHING_NAP, 100));
+	for (round = 0; !stats_of(A).out_throttled_faults; round++) {
 		ASSERT_LT(round, ROUNDS);
 		ASSERT_EQ(self->expected, *self->word);
-		agent_post(self->agent, 0, AGENT_WRITE,
+		agent_post(agent_of(A), 0, AGENT_WRITE,
 			   (uint64_t[]){ (uintptr_t)self->word,
-					 ++self->expected }, 2);
-		while (agent_wait(self->agent, 0, 0).error == -ETIMEDOUT &&
-		       !stats_of(self).out_throttled_faults)
+					 ++self->expected },
+			   2);
+		while (agent_wait(agent_of(A), 0, 0).error == -ETIMEDOUT &&
+		       !stats_of(A).out_throttled_faults)
 			;
 	}
-	agent_kill(self->agent);
+	agent_kill(agent_of(A));
 	EXPECT_TRUE(*self->word == self->expected ||
 		    *self->word == self->expected - 1);
 }
@@ -292,24 +271,24 @@ static void add_from_all_sides(FIXTURE_DATA(thrash) *self,
 	unsigned int i;
 
 	for (i = 0; i < 4; i++)
-		agent_post(&self->session.devices[i % 2].agent, i / 2,
-			   AGENT_ADD, args, 2);
+		agent_post(&session.devices[i % 2].agent, i / 2, AGENT_ADD,
+			   args, 2);
 	for (i = 0; i < 2; i++)
 		ASSERT_EQ(0, pthread_create(&threads[i], NULL, add_often,
 					    (void *)self->word));
 	for (i = 0; i < 2; i++)
 		ASSERT_EQ(0, pthread_join(threads[i], NULL));
 	for (i = 0; i < 4; i++)
-		ASSERT_DONE(agent_wait(&self->session.devices[i % 2].agent,
-				       i / 2, LIMIT_S));
+		ASSERT_DONE(agent_wait(&session.devices[i % 2].agent, i / 2,
+				       LIMIT_S));
 	ASSERT_EQ(6 * ADDS, *self->word);
 }
 
 TEST_F_TIMEOUT(thrash, all_accesses_progress_and_lose_no_write, 500)
 {
-	ASSERT_EQ(0, cmd_unset_knob(self->space, HMMRT_SCOPE_SPACE, self->id,
+	ASSERT_EQ(0, cmd_unset_knob(space, HMMRT_SCOPE_SPACE, id_of(A),
 				    HMMRT_KNOB_THRASHING_LAPSE_USEC));
-	ASSERT_EQ(0, cmd_unset_knob(self->space, HMMRT_SCOPE_SPACE, self->id,
+	ASSERT_EQ(0, cmd_unset_knob(space, HMMRT_SCOPE_SPACE, id_of(A),
 				    HMMRT_KNOB_THRASHING_PIN));
 	add_from_all_sides(self, _metadata);
 }
@@ -317,12 +296,12 @@ TEST_F_TIMEOUT(thrash, all_accesses_progress_and_lose_no_write, 500)
 /* With these knobs blocks are detected, pinned and released all the time. */
 TEST_F_TIMEOUT(thrash, all_accesses_progress_with_extreme_knobs, 500)
 {
-	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_LAPSE_USEC, 5));
-	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_THRESHOLD, 1));
-	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_PIN_THRESHOLD, 1));
-	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_PIN, 1));
-	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_EPOCH, 1));
-	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_MAX_RESETS, 255));
+	ASSERT_EQ(0, set(HMMRT_KNOB_THRASHING_LAPSE_USEC, 5));
+	ASSERT_EQ(0, set(HMMRT_KNOB_THRASHING_THRESHOLD, 1));
+	ASSERT_EQ(0, set(HMMRT_KNOB_THRASHING_PIN_THRESHOLD, 1));
+	ASSERT_EQ(0, set(HMMRT_KNOB_THRASHING_PIN, 1));
+	ASSERT_EQ(0, set(HMMRT_KNOB_THRASHING_EPOCH, 1));
+	ASSERT_EQ(0, set(HMMRT_KNOB_THRASHING_MAX_RESETS, 255));
 	add_from_all_sides(self, _metadata);
 }
 
