@@ -7,48 +7,36 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "lib/harness.h"
+#include "lib/fixture.h"
 #include "lib/pin.h"
-#include "lib/session.h"
 
 #define PAGES		16
 #define LEN		(PAGES * PAGE_BYTES)
 #define GIB		(1UL << 30)
-#define HOST		HMMRT_LOCATION_HOST
-#define NONE		HMMRT_LOCATION_NONE
 
 FIXTURE(pages) {
-	struct session session;
-	struct agent *agent;
-	int fd;
-	uint32_t id;
 	uint32_t device;	/* in masks */
-	char *buf;
 	struct hmmrt_page page;
 	uint64_t before;	/* self->page.time of the previous query() */
 };
 
 FIXTURE_SETUP(pages)
 {
-	ASSERT_EQ(0, session_start(&self->session, 1, 1));
-	self->agent = session_agent(&self->session);
-	self->fd = self->session.space;
-	self->id = self->session.devices[0].id;
-	self->device = 1u << self->id;
-	self->buf = arena_anon(LEN);
-	ASSERT_NE(NULL, self->buf);
+	DEVICES_SETUP();
+	self->device = 1u << id_of(A);
+	buf = ANON(LEN);
 }
 
 FIXTURE_TEARDOWN(pages)
 {
-	EXPECT_EQ(0, session_end(&self->session));
+	DEVICES_TEARDOWN();
 }
 
 static int query(FIXTURE_DATA(pages) *self, const void *addr)
 {
 	self->before = self->page.time;
 	memset(&self->page, 0xee, sizeof(self->page));
-	return cmd_pages(self->fd, addr, PAGE_BYTES, &self->page);
+	return cmd_pages(space, addr, PAGE_BYTES, &self->page);
 }
 
 static uint64_t now(void)
@@ -86,14 +74,13 @@ static uint64_t now(void)
 
 TEST_F(pages, untouched_page_has_no_location)
 {
-	ASSERT_PAGE(self->buf, NONE, 0, 0);
+	ASSERT_PAGE(buf, NONE, 0, 0);
 	ASSERT_EQ(0, self->page.flags);
 	ASSERT_NO_HISTORY();
 }
 
 TEST_F(pages, page_reports_each_migration)
 {
-	char *buf = self->buf;
 	uint64_t started = now();
 
 	pages_fill(buf, LEN, 1);
@@ -101,16 +88,16 @@ TEST_F(pages, page_reports_each_migration)
 	ASSERT_EQ(HMMRT_PAGE_DIRTY, self->page.flags);
 	ASSERT_NO_HISTORY();
 
-	ASSERT_VALUE(1, agent_read(self->agent, buf));
-	ASSERT_PAGE(buf, self->id, self->device, self->device);
+	ASSERT_VALUE(1, dev_read(A, buf));
+	ASSERT_PAGE(buf, id_of(A), self->device, self->device);
 	ASSERT_EQ(HMMRT_PAGE_DIRTY, self->page.flags);
 	ASSERT_MOVED(HMMRT_CAUSE_DEVICE_FAULT);
 	/* The time has a resolution of about a millisecond. */
 	ASSERT_LT(started - 1000000, self->page.time);
 
 	/* The page is already on the device: nothing moves. */
-	ASSERT_DONE(agent_write(self->agent, buf, 2));
-	ASSERT_PAGE(buf, self->id, self->device, self->device);
+	ASSERT_DONE(dev_write(A, buf, 2));
+	ASSERT_PAGE(buf, id_of(A), self->device, self->device);
 	ASSERT_EQ(HMMRT_CAUSE_DEVICE_FAULT, self->page.cause);
 	ASSERT_EQ(self->before, self->page.time);
 
@@ -119,11 +106,11 @@ TEST_F(pages, page_reports_each_migration)
 	ASSERT_EQ(HMMRT_PAGE_DIRTY, self->page.flags);
 	ASSERT_MOVED(HMMRT_CAUSE_CPU_FAULT);
 
-	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, LEN, self->id, NULL));
-	ASSERT_PAGE(buf, self->id, self->device, self->device);
+	ASSERT_EQ(0, prefetch(A, buf, LEN));
+	ASSERT_PAGE(buf, id_of(A), self->device, self->device);
 	ASSERT_MOVED(HMMRT_CAUSE_PREFETCH);
 
-	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, LEN, HOST, NULL));
+	ASSERT_EQ(0, prefetch(HOST, buf, LEN));
 	ASSERT_PAGE(buf, HOST, HMMRT_BY_CPU, HMMRT_BY_CPU);
 	ASSERT_MOVED(HMMRT_CAUSE_PREFETCH);
 }
@@ -138,43 +125,43 @@ TEST_F(pages, fork_removes_entries_and_leaves_pages)
 	int status;
 	pid_t pid;
 
-	pages_fill(self->buf, LEN, 1);
-	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, LEN, self->id, NULL));
-	ASSERT_EQ(0, query(self, self->buf));
+	pages_fill(buf, LEN, 1);
+	ASSERT_EQ(0, prefetch(A, buf, LEN));
+	ASSERT_EQ(0, query(self, buf));
 	moved = self->page.time;
 	pid = fork();
 	if (!pid)
 		_exit(0);
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	ASSERT_PAGE(self->buf, self->id, 0, 0);
+	ASSERT_PAGE(buf, id_of(A), 0, 0);
 	ASSERT_EQ(HMMRT_CAUSE_PREFETCH, self->page.cause);
 	ASSERT_EQ(moved, self->page.time);
 }
 
 TEST_F(pages, unbind_is_reported_as_cause)
 {
-	pages_fill(self->buf, LEN, 1);
-	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, LEN, self->id, NULL));
-	ASSERT_EQ(0, query(self, self->buf));
-	session_unbind(&self->session, 0);
-	ASSERT_PAGE(self->buf, HOST, HMMRT_BY_CPU, HMMRT_BY_CPU);
+	pages_fill(buf, LEN, 1);
+	ASSERT_EQ(0, prefetch(A, buf, LEN));
+	ASSERT_EQ(0, query(self, buf));
+	session_unbind(&session, A);
+	ASSERT_PAGE(buf, HOST, HMMRT_BY_CPU, HMMRT_BY_CPU);
 	ASSERT_MOVED(HMMRT_CAUSE_UNBIND);
 }
 
 TEST_F(pages, exclusive_page_is_mapped_by_its_device_only)
 {
-	pages_fill(self->buf, LEN, 1);
-	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, LEN, self->id, NULL));
-	ASSERT_EQ(0, query(self, self->buf));
-	ASSERT_EQ(0, cmd_exclusive(self->fd, self->buf, LEN, self->id, NULL));
-	ASSERT_PAGE(self->buf, NONE, self->device, self->device);
+	pages_fill(buf, LEN, 1);
+	ASSERT_EQ(0, prefetch(A, buf, LEN));
+	ASSERT_EQ(0, query(self, buf));
+	ASSERT_EQ(0, make_exclusive(A, buf, LEN, NULL));
+	ASSERT_PAGE(buf, NONE, self->device, self->device);
 	ASSERT_MOVED(HMMRT_CAUSE_EXCLUSIVE);
 	/*
 	 * The page is in system memory: a CPU fault revokes the exclusive
 	 * access and moves nothing.
 	 */
-	*(volatile char *)self->buf = 1;
-	ASSERT_PAGE(self->buf, HOST, HMMRT_BY_CPU, HMMRT_BY_CPU);
+	*(volatile char *)buf = 1;
+	ASSERT_PAGE(buf, HOST, HMMRT_BY_CPU, HMMRT_BY_CPU);
 	ASSERT_EQ(HMMRT_CAUSE_EXCLUSIVE, self->page.cause);
 	ASSERT_EQ(self->before, self->page.time);
 }
@@ -185,7 +172,7 @@ TEST_F(pages, remote_page_is_mapped_by_cpu_and_device)
 			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	pages_fill(buf, LEN, 1);
-	ASSERT_VALUE(1, agent_read(self->agent, buf));
+	ASSERT_VALUE(1, dev_read(A, buf));
 	ASSERT_PAGE(buf, HOST, HMMRT_BY_CPU | self->device,
 		    HMMRT_BY_CPU | self->device);
 	ASSERT_NO_HISTORY();
@@ -195,23 +182,21 @@ TEST_F(pages, remote_page_is_mapped_by_cpu_and_device)
 
 TEST_F(pages, discarded_page_has_no_history)
 {
-	pages_fill(self->buf, LEN, 1);
-	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, LEN, self->id, NULL));
-	ASSERT_EQ(0, madvise(self->buf, LEN, MADV_DONTNEED));
-	ASSERT_PAGE(self->buf, NONE, 0, 0);
+	pages_fill(buf, LEN, 1);
+	ASSERT_EQ(0, prefetch(A, buf, LEN));
+	ASSERT_EQ(0, madvise(buf, LEN, MADV_DONTNEED));
+	ASSERT_PAGE(buf, NONE, 0, 0);
 	ASSERT_NO_HISTORY();
-	*(volatile char *)self->buf = 1;
-	ASSERT_PAGE(self->buf, HOST, HMMRT_BY_CPU, HMMRT_BY_CPU);
+	*(volatile char *)buf = 1;
+	ASSERT_PAGE(buf, HOST, HMMRT_BY_CPU, HMMRT_BY_CPU);
 	ASSERT_NO_HISTORY();
 }
 
 TEST_F(pages, new_mapping_at_the_same_address_has_no_history)
 {
-	char *buf = self->buf;
-
 	pages_fill(buf, LEN, 1);
-	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, LEN, self->id, NULL));
-	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, LEN, HOST, NULL));
+	ASSERT_EQ(0, prefetch(A, buf, LEN));
+	ASSERT_EQ(0, prefetch(HOST, buf, LEN));
 	ASSERT_EQ(0, munmap(buf, LEN));
 	ASSERT_EQ(buf, mmap(buf, LEN, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
@@ -224,11 +209,11 @@ TEST_F(pages, moved_mapping_has_no_history_and_keeps_its_pages)
 {
 	char *target = arena_anon(LEN);
 
-	pages_fill(self->buf, LEN, 1);
-	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, LEN, self->id, NULL));
-	ASSERT_EQ(target, mremap(self->buf, LEN, LEN,
-				 MREMAP_MAYMOVE | MREMAP_FIXED, target));
-	ASSERT_PAGE(target, self->id, 0, 0);
+	pages_fill(buf, LEN, 1);
+	ASSERT_EQ(0, prefetch(A, buf, LEN));
+	ASSERT_EQ(target,
+		  mremap(buf, LEN, LEN, MREMAP_MAYMOVE | MREMAP_FIXED, target));
+	ASSERT_PAGE(target, id_of(A), 0, 0);
 	ASSERT_NO_HISTORY();
 	ASSERT_EQ(-1, pages_check(target, LEN, 1));
 	ASSERT_PAGE(target, HOST, HMMRT_BY_CPU, HMMRT_BY_CPU);
@@ -238,29 +223,29 @@ TEST_F(pages, moved_mapping_has_no_history_and_keeps_its_pages)
 
 TEST_F(pages, read_only_page_is_writable_for_no_processor)
 {
-	pages_fill(self->buf, LEN, 1);
-	ASSERT_EQ(0, mprotect(self->buf, LEN, PROT_READ));
-	ASSERT_VALUE(1, agent_read(self->agent, self->buf));
-	ASSERT_PAGE(self->buf, self->id, self->device, 0);
-	ASSERT_EQ(1, *(volatile uint64_t *)self->buf);
-	ASSERT_PAGE(self->buf, HOST, HMMRT_BY_CPU, 0);
+	pages_fill(buf, LEN, 1);
+	ASSERT_EQ(0, mprotect(buf, LEN, PROT_READ));
+	ASSERT_VALUE(1, dev_read(A, buf));
+	ASSERT_PAGE(buf, id_of(A), self->device, 0);
+	ASSERT_EQ(1, *(volatile uint64_t *)buf);
+	ASSERT_PAGE(buf, HOST, HMMRT_BY_CPU, 0);
 }
 
 TEST_F(pages, page_that_was_only_read_is_the_zero_page)
 {
-	ASSERT_EQ(0, *(volatile char *)self->buf);
-	ASSERT_PAGE(self->buf, HOST, HMMRT_BY_CPU, 0);
+	ASSERT_EQ(0, *(volatile char *)buf);
+	ASSERT_PAGE(buf, HOST, HMMRT_BY_CPU, 0);
 	ASSERT_EQ(HMMRT_PAGE_ZEROES, self->page.flags);
 }
 
 TEST_F(pages, locked_page_is_reported)
 {
-	pages_fill(self->buf, PAGE_BYTES, 1);
-	ASSERT_EQ(0, mlock(self->buf, PAGE_BYTES));
-	ASSERT_EQ(0, query(self, self->buf));
+	pages_fill(buf, PAGE_BYTES, 1);
+	ASSERT_EQ(0, mlock(buf, PAGE_BYTES));
+	ASSERT_EQ(0, query(self, buf));
 	ASSERT_EQ(HMMRT_PAGE_DIRTY | HMMRT_PAGE_LOCKED, self->page.flags);
-	ASSERT_EQ(0, munlock(self->buf, PAGE_BYTES));
-	ASSERT_EQ(0, query(self, self->buf));
+	ASSERT_EQ(0, munlock(buf, PAGE_BYTES));
+	ASSERT_EQ(0, query(self, buf));
 	ASSERT_EQ(HMMRT_PAGE_DIRTY, self->page.flags);
 }
 
@@ -268,17 +253,17 @@ TEST_F(pages, pinned_page_is_reported)
 {
 	int pin;
 
-	pages_fill(self->buf, LEN, 1);
-	pin = pin_memory(self->buf, PAGE_BYTES);
+	pages_fill(buf, LEN, 1);
+	pin = pin_memory(buf, PAGE_BYTES);
 	if (pin == -ENOSYS)
 		SKIP(return, "no io_uring");
 	ASSERT_LE(0, pin);
-	ASSERT_EQ(0, query(self, self->buf));
+	ASSERT_EQ(0, query(self, buf));
 	ASSERT_EQ(HMMRT_PAGE_DIRTY | HMMRT_PAGE_PINNED, self->page.flags);
-	ASSERT_EQ(0, query(self, self->buf + PAGE_BYTES));
+	ASSERT_EQ(0, query(self, buf + PAGE_BYTES));
 	ASSERT_EQ(HMMRT_PAGE_DIRTY, self->page.flags);
 	ASSERT_EQ(0, unpin_memory(pin));
-	ASSERT_EQ(0, query(self, self->buf));
+	ASSERT_EQ(0, query(self, buf));
 	ASSERT_EQ(HMMRT_PAGE_DIRTY, self->page.flags);
 }
 
@@ -305,9 +290,8 @@ TEST_F(pages, page_of_a_file_is_reported_until_it_is_copied)
 
 TEST_F(pages, part_of_a_huge_page_is_reported)
 {
-	char *buf = arena_anon(BLOCK_BYTES);
+	char *buf = ANON(BLOCK_BYTES);
 
-	ASSERT_NE(NULL, buf);
 	if (!has_huge_pages(buf, BLOCK_BYTES))
 		SKIP(return, "no transparent huge pages available");
 	pages_fill(buf, BLOCK_BYTES, 1);
@@ -327,13 +311,12 @@ TEST_F(pages, range_over_blocks_and_mappings_has_an_entry_for_each_page)
 	ASSERT_NE(NULL, pages);
 	pages_fill(buf, len, 1);
 	ASSERT_EQ(0, mprotect(buf + PAGE_BYTES, PAGE_BYTES, PROT_READ));
-	ASSERT_EQ(0, cmd_prefetch(self->fd, buf + BLOCK_BYTES, BLOCK_BYTES,
-				  self->id, NULL));
-	ASSERT_EQ(0, cmd_pages(self->fd, buf, len, pages));
+	ASSERT_EQ(0, prefetch(A, buf + BLOCK_BYTES, BLOCK_BYTES));
+	ASSERT_EQ(0, cmd_pages(space, buf, len, pages));
 	for (i = 0; i < n; i++) {
 		bool moved = i / BLOCK_PAGES == 1;
 
-		ASSERT_EQ(moved ? self->id : HOST, pages[i].location);
+		ASSERT_EQ(moved ? id_of(A) : HOST, pages[i].location);
 		ASSERT_EQ(moved ? self->device : HMMRT_BY_CPU,
 			  pages[i].mapped_by);
 		ASSERT_EQ(i == 1 ? 0 : pages[i].mapped_by, pages[i].written_by);
@@ -350,28 +333,27 @@ TEST_F(pages, bad_ranges_are_refused)
 		size_t len;
 		int error;
 	} bad[] = {
-		{ (uintptr_t)self->buf + 1, PAGE_BYTES, -EINVAL },
-		{ (uintptr_t)self->buf, PAGE_BYTES + 1, -EINVAL },
-		{ (uintptr_t)self->buf, 0, -EINVAL },
-		{ (uintptr_t)self->buf, GIB + PAGE_BYTES, -EINVAL },
+		{ (uintptr_t)buf + 1, PAGE_BYTES, -EINVAL },
+		{ (uintptr_t)buf, PAGE_BYTES + 1, -EINVAL },
+		{ (uintptr_t)buf, 0, -EINVAL },
+		{ (uintptr_t)buf, GIB + PAGE_BYTES, -EINVAL },
 		{ 0 - PAGE_BYTES, PAGE_BYTES, -EOVERFLOW },
 		{ 0 - PAGE_BYTES, 2 * PAGE_BYTES, -EOVERFLOW },
 		{ 0xffff888000000000, PAGE_BYTES, -EOVERFLOW },
 		{ 0, PAGE_BYTES, -EFAULT },
-		{ (uintptr_t)self->buf + LEN, PAGE_BYTES, -EFAULT },
-		{ (uintptr_t)self->buf, LEN + PAGE_BYTES, -EFAULT },
+		{ (uintptr_t)buf + LEN, PAGE_BYTES, -EFAULT },
+		{ (uintptr_t)buf, LEN + PAGE_BYTES, -EFAULT },
 	};
 	static struct hmmrt_page pages[PAGES + 1];
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
-		EXPECT_EQ(bad[i].error,
-			  cmd_pages(self->fd, (void *)bad[i].addr, bad[i].len,
-				    pages))
+		EXPECT_EQ(bad[i].error, cmd_pages(space, (void *)bad[i].addr,
+						  bad[i].len, pages))
 		{
 			TH_LOG("range %u", i);
 		}
-	ASSERT_EQ(0, cmd_pages(self->fd, self->buf, LEN, pages));
+	ASSERT_EQ(0, cmd_pages(space, buf, LEN, pages));
 }
 
 /*
@@ -386,7 +368,7 @@ TEST_F(pages, larger_entries_are_filled_with_zeroes)
 	static struct hmmrt_page pages[PAGES];
 	struct hmmrt_pages request = {
 		.size = sizeof(request),
-		.addr = (uintptr_t)self->buf,
+		.addr = (uintptr_t)buf,
 		.len = LEN,
 		.pages = (uintptr_t)later,
 		.page_bytes = sizeof(struct later),
@@ -394,8 +376,8 @@ TEST_F(pages, larger_entries_are_filled_with_zeroes)
 	unsigned int i;
 
 	memset(later, 0xff, sizeof(later));
-	ASSERT_EQ(0, cmd_raw(self->fd, HMMRT_IOC_PAGES, &request));
-	ASSERT_EQ(0, cmd_pages(self->fd, self->buf, LEN, pages));
+	ASSERT_EQ(0, cmd_raw(space, HMMRT_IOC_PAGES, &request));
+	ASSERT_EQ(0, cmd_pages(space, buf, LEN, pages));
 	for (i = 0; i < PAGES; i++) {
 		ASSERT_EQ(0, memcmp(&pages[i], &later[i].page,
 				    sizeof(pages[i])));
@@ -403,9 +385,9 @@ TEST_F(pages, larger_entries_are_filled_with_zeroes)
 	}
 	EXPECT_EQ(UINT32_MAX, later[PAGES].page.location);
 	request.page_bytes = sizeof(struct hmmrt_page) - 1;
-	EXPECT_EQ(-EINVAL, cmd_raw(self->fd, HMMRT_IOC_PAGES, &request));
+	EXPECT_EQ(-EINVAL, cmd_raw(space, HMMRT_IOC_PAGES, &request));
 	request.page_bytes = PAGE_BYTES + 1;
-	EXPECT_EQ(-EINVAL, cmd_raw(self->fd, HMMRT_IOC_PAGES, &request));
+	EXPECT_EQ(-EINVAL, cmd_raw(space, HMMRT_IOC_PAGES, &request));
 }
 
 TEST_F(pages, bad_memory_for_results_is_efault)
@@ -414,13 +396,12 @@ TEST_F(pages, bad_memory_for_results_is_efault)
 	struct hmmrt_page *end = two + PAGE_BYTES / sizeof(*two);
 
 	ASSERT_EQ(0, mprotect(end, PAGE_BYTES, PROT_NONE));
-	ASSERT_EQ(-EFAULT, cmd_pages(self->fd, self->buf, PAGE_BYTES, NULL));
-	ASSERT_EQ(-EFAULT, cmd_pages(self->fd, self->buf, PAGE_BYTES, end));
-	ASSERT_EQ(-EFAULT,
-		  cmd_pages(self->fd, self->buf, 2 * PAGE_BYTES, end - 1));
-	ASSERT_EQ(-EFAULT, cmd_pages(self->fd, self->buf, PAGE_BYTES,
+	ASSERT_EQ(-EFAULT, cmd_pages(space, buf, PAGE_BYTES, NULL));
+	ASSERT_EQ(-EFAULT, cmd_pages(space, buf, PAGE_BYTES, end));
+	ASSERT_EQ(-EFAULT, cmd_pages(space, buf, 2 * PAGE_BYTES, end - 1));
+	ASSERT_EQ(-EFAULT, cmd_pages(space, buf, PAGE_BYTES,
 				     (void *)0xffff888000000000));
-	ASSERT_EQ(0, cmd_pages(self->fd, self->buf, PAGE_BYTES, end - 1));
+	ASSERT_EQ(0, cmd_pages(space, buf, PAGE_BYTES, end - 1));
 }
 
 TEST_F(pages, file_without_a_space_is_einval)
@@ -428,10 +409,9 @@ TEST_F(pages, file_without_a_space_is_einval)
 	int fresh = open_manager();
 
 	ASSERT_LE(0, fresh);
-	ASSERT_EQ(-EINVAL,
-		  cmd_pages(fresh, self->buf, PAGE_BYTES, &self->page));
+	ASSERT_EQ(-EINVAL, cmd_pages(fresh, buf, PAGE_BYTES, &self->page));
 	close(fresh);
-	ASSERT_EQ(0, query(self, self->buf));
+	ASSERT_EQ(0, query(self, buf));
 }
 
 TEST_HARNESS_MAIN
