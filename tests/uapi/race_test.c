@@ -12,15 +12,12 @@
 #include <time.h>
 
 #include "lib/ext2.h"
-#include "lib/harness.h"
-#include "lib/session.h"
+#include "lib/fixture.h"
 
 #define RUN_S	4
 #define LANES	4
 
 FIXTURE(race) {
-	struct session session;
-	struct agent *agent;
 	unsigned int seed;
 	time_t end;
 };
@@ -29,8 +26,7 @@ FIXTURE_SETUP(race)
 {
 	const char *seed = getenv("HMMRT_TEST_SEED");
 
-	ASSERT_EQ(0, session_start(&self->session, 1, LANES));
-	self->agent = session_agent(&self->session);
+	DEVICES_SETUP(.lanes = LANES);
 	self->seed = seed ? (unsigned int)atoi(seed) : (unsigned int)time(NULL);
 	fprintf(stderr, "# HMMRT_TEST_SEED=%u\n", self->seed);
 	self->end = time(NULL) + RUN_S;
@@ -38,7 +34,7 @@ FIXTURE_SETUP(race)
 
 FIXTURE_TEARDOWN(race)
 {
-	EXPECT_EQ(0, session_end(&self->session));
+	DEVICES_TEARDOWN();
 }
 
 static bool map_again(void *addr, size_t len)
@@ -53,10 +49,9 @@ static bool map_again(void *addr, size_t len)
  */
 TEST_F(race, device_never_reads_a_replaced_page)
 {
-	uint64_t *word = arena_anon(BLOCK_BYTES);
+	uint64_t *word = ANON(BLOCK_BYTES);
 	uint64_t i;
 
-	ASSERT_NE(NULL, word);
 	/*
 	 * At least 10 rounds, also on a slow machine. The same holds for the
 	 * loops below.
@@ -64,10 +59,10 @@ TEST_F(race, device_never_reads_a_replaced_page)
 	for (i = 1; i <= 10 || time(NULL) < self->end; i++) {
 		ASSERT_TRUE(i & 1 ? map_again(word, PAGE_BYTES) :
 				    !madvise(word, PAGE_BYTES, MADV_DONTNEED));
-		ASSERT_VALUE(0, agent_read(self->agent, word));
+		ASSERT_VALUE(0, dev_read(A, word));
 		*word = i;
-		ASSERT_VALUE(i, agent_read(self->agent, word));
-		ASSERT_DONE(agent_write(self->agent, word, ~i));
+		ASSERT_VALUE(i, dev_read(A, word));
+		ASSERT_DONE(dev_write(A, word, ~i));
 		ASSERT_EQ(~i, *word);
 	}
 }
@@ -76,23 +71,22 @@ TEST_F(race, device_never_reads_a_replaced_page)
 TEST_F(race, device_never_reads_replaced_page_beside_busy_page)
 {
 	const size_t len = 64 * PAGE_BYTES;
-	char *buf = arena_anon(len);
+	char *buf = ANON(len);
 	uint64_t *word = (uint64_t *)(buf + 20 * PAGE_BYTES);
 	uint64_t neighbour[] = { (uintptr_t)buf + 21 * PAGE_BYTES, 1 << 20 };
 	unsigned int lane;
 	uint64_t i;
 
-	ASSERT_NE(NULL, buf);
 	for (lane = 1; lane < LANES; lane++)
-		agent_post(self->agent, lane, AGENT_ADD, neighbour, 2);
+		agent_post(agent_of(A), lane, AGENT_ADD, neighbour, 2);
 	for (i = 1; i <= 10 || time(NULL) < self->end; i++) {
 		ASSERT_TRUE(map_again(word, PAGE_BYTES));
-		ASSERT_VALUE(0, agent_read(self->agent, word));
+		ASSERT_VALUE(0, dev_read(A, word));
 		*word = i;
-		ASSERT_VALUE(i, agent_read(self->agent, word));
+		ASSERT_VALUE(i, dev_read(A, word));
 	}
 	for (lane = 1; lane < LANES; lane++)
-		ASSERT_DONE(agent_wait(self->agent, lane, 60));
+		ASSERT_DONE(dev_wait(A, lane, 60));
 	ASSERT_EQ((LANES - 1) << 20,
 		  *(uint64_t *)(buf + 21 * PAGE_BYTES));
 }
@@ -171,8 +165,7 @@ TEST_F(race, random_changes_under_busy_lanes)
 	unsigned int lane;
 	pthread_t thread;
 
-	changer.buf = arena_anon(changer.len);
-	ASSERT_NE(NULL, changer.buf);
+	changer.buf = ANON(changer.len);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, change_until_stopped,
 				    &changer));
 	/* Run at least until the thread has made one change. */
@@ -183,12 +176,11 @@ TEST_F(race, random_changes_under_busy_lanes)
 				    PAGE_BYTES, 0 };
 
 		for (lane = 0; lane < LANES; lane++)
-			agent_post(self->agent, lane,
+			agent_post(agent_of(A), lane,
 				   lane & 1 ? AGENT_FILL : AGENT_SUM,
 				   lane & 1 ? fill : read, lane & 1 ? 4 : 3);
 		for (lane = 0; lane < LANES; lane++) {
-			struct outcome outcome =
-				agent_wait(self->agent, lane, 60);
+			struct outcome outcome = dev_wait(A, lane, 60);
 
 			ASSERT_EQ(0, outcome.error);
 			/*
@@ -214,15 +206,13 @@ TEST_F(race, random_changes_under_busy_lanes)
 TEST_F(race, forks_while_lanes_count_lose_no_write)
 {
 	const uint64_t times = 30000;
-	uint64_t *word = arena_anon(PAGE_BYTES);
+	uint64_t *word = ANON(PAGE_BYTES);
 	uint64_t args[] = { (uintptr_t)word, times };
 	unsigned int lane;
 
-	ASSERT_NE(NULL, word);
 	for (lane = 0; lane < LANES; lane++)
-		agent_post(self->agent, lane, AGENT_ADD, args, 2);
+		agent_post(agent_of(A), lane, AGENT_ADD, args, 2);
 	do {
-		int status = -1;
 		pid_t pid = fork();
 
 		if (!pid) {
@@ -231,18 +221,16 @@ TEST_F(race, forks_while_lanes_count_lose_no_write)
 			usleep(1000);
 			_exit(*(volatile uint64_t *)word != seen);
 		}
-		ASSERT_EQ(pid, waitpid(pid, &status, 0));
-		ASSERT_EQ(0, status);
+		ASSERT_EQ(0, process_wait(pid));
 	} while (time(NULL) < self->end);
 	for (lane = 0; lane < LANES; lane++)
-		ASSERT_DONE(agent_wait(self->agent, lane, 100));
+		ASSERT_DONE(dev_wait(A, lane, 100));
 	ASSERT_EQ(LANES * times, *word);
 }
 
 /* --- prefetch while the device writes ------------------------------------- */
 
 struct mover {
-	const struct session *session;
 	char *buf;
 	size_t len;
 	bool stop;
@@ -253,14 +241,10 @@ struct mover {
 static void *move_until_stopped(void *arg)
 {
 	struct mover *mover = arg;
-	const struct session *session = mover->session;
 
 	while (!__atomic_load_n(&mover->stop, __ATOMIC_RELAXED)) {
-		int rc = cmd_prefetch(session->space, mover->buf, mover->len,
-				      mover->moves & 1 ?
-					      session->devices[0].id :
-					      HMMRT_LOCATION_HOST,
-				      NULL);
+		int rc = prefetch(mover->moves & 1 ? A : HOST, mover->buf,
+				  mover->len);
 
 		if (rc)
 			mover->error = rc;
@@ -278,11 +262,9 @@ TEST_F(race, prefetches_while_lanes_count_lose_no_write)
 	uint64_t *word;
 
 	movers[0] = (struct mover){
-		.session = &self->session,
-		.buf = arena_anon(2 * BLOCK_BYTES),
+		.buf = ANON(2 * BLOCK_BYTES),
 		.len = 2 * BLOCK_BYTES,
 	};
-	ASSERT_NE(NULL, movers[0].buf);
 	/*
 	 * The second thread starts with the other direction, and moves a part.
 	 */
@@ -299,10 +281,10 @@ TEST_F(race, prefetches_while_lanes_count_lose_no_write)
 	for (lane = 0; lane < LANES; lane++) {
 		uint64_t args[] = { (uintptr_t)word, 1 << 20 };
 
-		agent_post(self->agent, lane, AGENT_ADD, args, 2);
+		agent_post(agent_of(A), lane, AGENT_ADD, args, 2);
 	}
 	for (lane = 0; lane < LANES; lane++)
-		ASSERT_DONE(agent_wait(self->agent, lane, 100));
+		ASSERT_DONE(dev_wait(A, lane, 100));
 	for (i = 0; i < 2; i++) {
 		__atomic_store_n(&movers[i].stop, true, __ATOMIC_RELAXED);
 		pthread_join(threads[i], NULL);
@@ -324,7 +306,6 @@ TEST_F(race, prefetches_while_lanes_count_lose_no_write)
 #define PREFETCHERS		4
 
 struct prefetchers {
-	const struct session *session;
 	char *buf;
 	bool stop;
 	int error;
@@ -340,7 +321,6 @@ struct prefetchers {
 static void *prefetch_once_a_round(void *arg)
 {
 	struct prefetchers *prefetchers = arg;
-	const struct session *session = prefetchers->session;
 
 	for (;;) {
 		int rc;
@@ -348,8 +328,7 @@ static void *prefetch_once_a_round(void *arg)
 		pthread_barrier_wait(&prefetchers->begin);
 		if (prefetchers->stop)
 			return NULL;
-		rc = cmd_prefetch(session->space, prefetchers->buf,
-				  GROWING_BYTES, session->devices[0].id, NULL);
+		rc = prefetch(A, prefetchers->buf, GROWING_BYTES);
 		if (rc)
 			prefetchers->error = rc;
 		pthread_barrier_wait(&prefetchers->end);
@@ -359,7 +338,7 @@ static void *prefetch_once_a_round(void *arg)
 /*
  * Each page is written by one lane. Lane l writes round + n to its n-th page.
  */
-static void post_writers(struct agent *agent, char *buf, uint64_t round)
+static void post_writers(char *buf, uint64_t round)
 {
 	unsigned int lane;
 
@@ -368,27 +347,28 @@ static void post_writers(struct agent *agent, char *buf, uint64_t round)
 				    WRITTEN_BYTES - lane * PAGE_BYTES,
 				    LANES * PAGE_BYTES, round };
 
-		agent_post(agent, lane, AGENT_FILL, fill, 4);
+		agent_post(agent_of(A), lane, AGENT_FILL, fill, 4);
 	}
 }
 
-static bool wait_for_writers(struct agent *agent)
+static bool wait_for_writers(void)
 {
 	unsigned int lane;
 	bool done = true;
 
 	for (lane = 0; lane < LANES; lane++) {
-		struct outcome outcome = agent_wait(agent, lane, 20);
+		struct outcome outcome = dev_wait(A, lane, 20);
 
 		done &= !outcome.error && !outcome.signal;
 	}
 	return done;
 }
 
-static bool map_mirror_again(struct agent *agent, char *buf)
+static bool map_mirror_again(char *buf)
 {
-	return !agent_unmap(agent, buf, GROWING_BYTES) &&
-	       !agent_map(agent, buf, GROWING_BYTES, PROT_READ | PROT_WRITE);
+	return !agent_unmap(agent_of(A), buf, GROWING_BYTES) &&
+	       !agent_map(agent_of(A), buf, GROWING_BYTES,
+			  PROT_READ | PROT_WRITE);
 }
 
 /*
@@ -396,30 +376,27 @@ static bool map_mirror_again(struct agent *agent, char *buf)
  * again. Each page costs a few faults. A lane that faults in a loop makes
  * thousands.
  */
-static const char *growing_round(struct agent *agent,
-				 struct prefetchers *prefetchers,
+static const char *growing_round(struct prefetchers *prefetchers,
 				 uint64_t round)
 {
-	uint64_t faults =
-		session_stats(prefetchers->session, 0).out_device_faults;
+	uint64_t faults = stats_of(A).out_device_faults;
 	size_t page;
 
 	/* Drop the pages, and map them for reading only. */
 	if (madvise(prefetchers->buf, GROWING_BYTES, MADV_DONTNEED))
 		return "madvise";
 	pages_check(prefetchers->buf, GROWING_BYTES, 0);
-	post_writers(agent, prefetchers->buf, round);
+	post_writers(prefetchers->buf, round);
 	pthread_barrier_wait(&prefetchers->begin);
 	pthread_barrier_wait(&prefetchers->end);
-	if (!wait_for_writers(agent))
+	if (!wait_for_writers())
 		return "lanes that write during prefetches";
-	if (!map_mirror_again(agent, prefetchers->buf))
+	if (!map_mirror_again(prefetchers->buf))
 		return "mapping the mirror";
-	post_writers(agent, prefetchers->buf, round + 1);
-	if (!wait_for_writers(agent))
+	post_writers(prefetchers->buf, round + 1);
+	if (!wait_for_writers())
 		return "lanes that write again";
-	faults = session_stats(prefetchers->session, 0).out_device_faults -
-		 faults;
+	faults = stats_of(A).out_device_faults - faults;
 	if (faults > 8 * WRITTEN_PAGES)
 		return "number of faults";
 	for (page = 0; page < WRITTEN_PAGES; page++)
@@ -438,7 +415,7 @@ static const char *growing_round(struct agent *agent,
  */
 TEST_F(race, write_permission_survives_stale_lookups)
 {
-	struct prefetchers prefetchers = { .session = &self->session };
+	struct prefetchers prefetchers = { .stop = false };
 	pthread_t threads[PREFETCHERS];
 	const char *failed = NULL;
 	uint64_t round;
@@ -458,7 +435,7 @@ TEST_F(race, write_permission_survives_stale_lookups)
 					    &prefetchers));
 	for (round = 1; !failed && (round <= 2 || time(NULL) < self->end);
 	     round++)
-		failed = growing_round(self->agent, &prefetchers, round);
+		failed = growing_round(&prefetchers, round);
 	prefetchers.stop = true;
 	pthread_barrier_wait(&prefetchers.begin);
 	for (i = 0; i < PREFETCHERS; i++)
@@ -496,28 +473,27 @@ static void *storm_all_lanes(void *arg)
 TEST_F(race, signals_do_not_make_faults_fail)
 {
 	const size_t len = 4 * BLOCK_BYTES;
-	struct storm storm = { .agent = self->agent };
-	char *buf = arena_anon(len);
+	struct storm storm = { .agent = agent_of(A) };
+	char *buf = ANON(len);
 	unsigned int lane;
 	pthread_t thread;
 	uint64_t round;
 
-	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, storm_all_lanes, &storm));
 	for (round = 1; round <= 2 || time(NULL) < self->end; round++) {
 		uint64_t fill[] = { (uintptr_t)buf, len, PAGE_BYTES, round };
 		uint64_t read[] = { (uintptr_t)buf, len, PAGE_BYTES };
 
-		agent_post(self->agent, 0, AGENT_FILL, fill, 4);
+		agent_post(agent_of(A), 0, AGENT_FILL, fill, 4);
 		for (lane = 1; lane < LANES; lane++)
-			agent_post(self->agent, lane, AGENT_SUM, read, 3);
+			agent_post(agent_of(A), lane, AGENT_SUM, read, 3);
 		for (lane = 0; lane < LANES; lane++)
-			ASSERT_DONE(agent_wait(self->agent, lane, 60));
+			ASSERT_DONE(dev_wait(A, lane, 60));
 		ASSERT_EQ(-1, pages_check(buf, len, round));
 	}
 	__atomic_store_n(&storm.stop, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
-	ASSERT_EQ(0, session_stats(&self->session, 0).out_failed_faults);
+	ASSERT_EQ(0, stats_of(A).out_failed_faults);
 }
 
 /* --- many CPU threads on one page ----------------------------------------- */
@@ -542,17 +518,16 @@ static void *touch_until_stopped(void *arg)
  */
 TEST_F(race, many_threads_migrate_one_page_back)
 {
-	uint64_t *word = arena_anon(PAGE_BYTES);
+	uint64_t *word = ANON(PAGE_BYTES);
 	struct toucher toucher = { .word = word };
 	pthread_t threads[8];
 	unsigned int i, rounds = 0;
 
-	ASSERT_NE(NULL, word);
 	for (i = 0; i < ARRAY_SIZE(threads); i++)
 		ASSERT_EQ(0, pthread_create(&threads[i], NULL,
 					    touch_until_stopped, &toucher));
 	do {
-		ASSERT_DONE(agent_write(self->agent, word + 1, rounds));
+		ASSERT_DONE(dev_write(A, word + 1, rounds));
 		rounds++;
 	} while (time(NULL) < self->end);
 	__atomic_store_n(&toucher.stop, true, __ATOMIC_RELAXED);
