@@ -10,102 +10,81 @@
 #include <sys/wait.h>
 
 #include "lib/amount.h"
-#include "lib/harness.h"
-#include "lib/process.h"
-#include "lib/session.h"
+#include "lib/fixture.h"
 #include "lib/uffd.h"
 
-#define HOST	HMMRT_LOCATION_HOST
-#define NONE	HMMRT_LOCATION_NONE
 #define PAGES	4
 #define LEN	(PAGES * PAGE_BYTES)
 #define LIMIT_S	60
 
 /* --- by a child, about its parent ----------------------------------------- */
 
-FIXTURE(child) {
-	struct session session;
-	int fd;
-	uint32_t id;
-	char *buf;
-};
-
-FIXTURE_SETUP(child)
+DEVICES_FIXTURE_SETUP(child)
 {
-	ASSERT_EQ(0, session_start(&self->session, 1, 1));
-	self->fd = self->session.space;
-	self->id = self->session.devices[0].id;
-	self->buf = arena_anon(LEN);
-	ASSERT_NE(NULL, self->buf);
-}
-
-FIXTURE_TEARDOWN(child)
-{
-	EXPECT_EQ(0, session_end(&self->session));
+	buf = ANON(LEN);
 }
 
 /* The first two pages are in system memory, the others on the device. */
-static bool locations_are_right(const FIXTURE_DATA(child) *self)
+static bool locations_are_right(void)
 {
 	uint32_t locations[PAGES] = { 0 };
 
-	return !cmd_residency(self->fd, self->buf, LEN, locations) &&
+	return !cmd_residency(space, buf, LEN, locations) &&
 	       locations[0] == HOST && locations[1] == HOST &&
-	       locations[2] == self->id && locations[3] == self->id;
+	       locations[2] == id_of(A) && locations[3] == id_of(A);
 }
 
-static bool pages_are_right(const FIXTURE_DATA(child) *self)
+static bool pages_are_right(void)
 {
 	struct hmmrt_page pages[PAGES] = { 0 };
 
-	return !cmd_pages(self->fd, self->buf, LEN, pages) &&
+	return !cmd_pages(space, buf, LEN, pages) &&
 	       pages[1].location == HOST &&
 	       pages[1].mapped_by == HMMRT_BY_CPU &&
 	       pages[1].cause == HMMRT_CAUSE_NONE &&
-	       pages[2].location == self->id &&
+	       pages[2].location == id_of(A) &&
 	       pages[2].cause == HMMRT_CAUSE_PREFETCH;
 }
 
 /* The first two pages have advice. */
-static bool advice_is_right(const FIXTURE_DATA(child) *self)
+static bool advice_is_right(void)
 {
 	struct hmmrt_range_attributes first, second;
 	const size_t half = LEN / 2;
 
-	return !cmd_range_attributes(self->fd, self->buf, half, &first) &&
-	       !cmd_range_attributes(self->fd, self->buf + half, half,
-				     &second) &&
+	return !cmd_range_attributes(space, buf, half, &first) &&
+	       !cmd_range_attributes(space, buf + half, half, &second) &&
 	       first.out_preferred_location == HOST &&
 	       first.out_last_prefetch == NONE &&
 	       second.out_preferred_location == NONE &&
-	       second.out_last_prefetch == self->id;
+	       second.out_last_prefetch == id_of(A);
 }
 
 /* The child's own mappings, at the same address or elsewhere, don't matter. */
-static int ask_about_the_parent(const FIXTURE_DATA(child) *self)
+static int ask_about_the_parent(void)
 {
 	struct hmmrt_range_attributes attributes;
 	struct hmmrt_page page;
 	uint32_t location;
 	char *own;
 
-	if (munmap(self->buf, LEN))
+	if (munmap(buf, LEN))
 		return 1;
-	if (!locations_are_right(self))
+	if (!locations_are_right())
 		return 2;
-	if (!pages_are_right(self))
+	if (!pages_are_right())
 		return 3;
-	if (!advice_is_right(self))
+	if (!advice_is_right())
 		return 4;
 	own = arena_anon(PAGE_BYTES);
 	if (!own)
 		return 5;
 	*own = 1;
-	if (cmd_residency(self->fd, own, PAGE_BYTES, &location) != -EFAULT)
+	if (cmd_residency(space, own, PAGE_BYTES, &location) != -EFAULT)
 		return 6;
-	if (cmd_pages(self->fd, own, PAGE_BYTES, &page) != -EFAULT)
+	if (cmd_pages(space, own, PAGE_BYTES, &page) != -EFAULT)
 		return 7;
-	if (cmd_range_attributes(self->fd, own, PAGE_BYTES, &attributes) !=
+	if (cmd_range_attributes(space, own, PAGE_BYTES, &attributes) !=
 	    -EFAULT)
 		return 8;
 	return 0;
@@ -116,19 +95,17 @@ TEST_F(child, child_is_told_about_the_memory_of_its_parent)
 	int status = -1;
 	pid_t pid;
 
-	pages_fill(self->buf, LEN, 1);
-	ASSERT_EQ(0, cmd_advise(self->fd, self->buf, LEN / 2,
-				HMMRT_ADVICE_SET_PREFERRED_LOCATION, HOST, 0));
-	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf + LEN / 2, LEN / 2,
-				  self->id, NULL));
+	pages_fill(buf, LEN, 1);
+	ASSERT_EQ(0, advise_at(buf, LEN / 2, SET_PREFERRED_LOCATION, HOST));
+	ASSERT_EQ(0, prefetch(A, buf + LEN / 2, LEN / 2));
 	pid = fork();
 	if (!pid)
-		_exit(ask_about_the_parent(self));
+		_exit(ask_about_the_parent());
 	ASSERT_TRUE(process_wait_end(pid, LIMIT_S, &status));
 	ASSERT_TRUE(WIFEXITED(status));
 	ASSERT_EQ(0, WEXITSTATUS(status));
 	/* The queries have moved nothing. */
-	ASSERT_TRUE(locations_are_right(self));
+	ASSERT_TRUE(locations_are_right());
 }
 
 /* --- by a process that may trace the other -------------------------------- */
@@ -260,8 +237,7 @@ TEST_F(tracer, tracer_is_told_and_may_change_nothing)
 					  &attributes));
 	EXPECT_EQ(NONE, attributes.out_preferred_location);
 	EXPECT_EQ(-EPERM, cmd_advise(owner->fd, owner->buf, LEN,
-				     HMMRT_ADVICE_SET_PREFERRED_LOCATION, HOST,
-				     0));
+				     SET_PREFERRED_LOCATION, HOST, 0));
 	EXPECT_EQ(-EPERM,
 		  cmd_prefetch(owner->fd, owner->buf, LEN, HOST, NULL));
 }
