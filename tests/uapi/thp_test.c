@@ -12,9 +12,7 @@
 
 #include <lib/test_hmm_uapi.h>
 
-#include "lib/harness.h"
-#include "lib/modules.h"
-#include "lib/session.h"
+#include "lib/fixture.h"
 #include "lib/setting.h"
 
 #define DEVICE_MIB	"64"
@@ -73,7 +71,6 @@ static int call(int fd, unsigned int number, const void *addr, size_t len,
 }
 
 FIXTURE(thp) {
-	struct session session;
 	int fd;
 	bool large;		/* device memory has large pages */
 	char *buf;		/* one block, a huge page */
@@ -125,7 +122,7 @@ FIXTURE_SETUP(thp)
 	if (!getenv("HMMRT_MODULE_DIR"))
 		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, module_insert("hmmrt_dmirror", "memory=" DEVICE_MIB));
-	ASSERT_EQ(0, session_start(&self->session, 1, 1));
+	DEVICES_SETUP();
 	self->fd = open("/dev/hmm_dmirror0", O_RDWR | O_CLOEXEC);
 	ASSERT_LE(0, self->fd);
 	self->large = kernel_has_large_device_pages();
@@ -140,7 +137,7 @@ FIXTURE_SETUP(thp)
 	if (!self->buf) {
 		write_text(SCAN_SLEEP, self->scan_sleep);
 		close(self->fd);
-		session_end(&self->session);
+		session_end(&session);
 		module_remove("hmmrt_dmirror");
 		SKIP(_exit(SKIPPED), "the kernel gives no huge page");
 	}
@@ -152,7 +149,7 @@ FIXTURE_TEARDOWN(thp)
 		EXPECT_TRUE(write_text(SCAN_SLEEP, self->scan_sleep));
 	munmap(self->buf, BLOCK_BYTES);
 	close(self->fd);
-	EXPECT_EQ(0, session_end(&self->session));
+	DEVICES_TEARDOWN();
 	EXPECT_EQ(0, module_remove("hmmrt_dmirror"));
 	free(self->data);
 }
@@ -204,33 +201,24 @@ TEST_F(thp, migrate_to_sys_migrates_back_at_the_same_size)
  */
 TEST_F(thp, duplicated_huge_page_stays_whole_until_written)
 {
-	struct agent *agent = session_agent(&self->session);
 	const long whole = self->large ? BLOCK_PAGES : 0;
-	const int fd = self->session.space;
 
-	ASSERT_EQ(0, cmd_advise(fd, self->buf, BLOCK_BYTES,
-				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
-	ASSERT_VALUE(pages_sum(BLOCK_BYTES, 1),
-		     agent_sum(agent, self->buf, BLOCK_BYTES, PAGE_BYTES));
-	ASSERT_EQ(BLOCK_PAGES, session_stats(&self->session, 0).out_copied_pages);
-	ASSERT_EQ(BLOCK_PAGES, pages_at(fd, self->buf, BLOCK_BYTES,
-					HMMRT_LOCATION_HOST));
+	ASSERT_EQ(0, advise(self->buf, BLOCK_BYTES, SET_READ_MOSTLY));
+	ASSERT_SUM(A, self->buf, BLOCK_BYTES, 1);
+	ASSERT_EQ(BLOCK_PAGES, stats_of(A).out_copied_pages);
+	ASSERT_AT(HOST, self->buf, BLOCK_BYTES);
 	ASSERT_EQ(whole, huge_pages(self->fd, self->buf));
 	/* Without duplicates a write leaves the huge page whole. */
-	ASSERT_EQ(0, cmd_advise(fd, self->buf, BLOCK_BYTES,
-				HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0));
+	ASSERT_EQ(0, advise(self->buf, BLOCK_BYTES, UNSET_READ_MOSTLY));
 	pages_fill(self->buf, BLOCK_BYTES, 2);
 	ASSERT_EQ(whole, huge_pages(self->fd, self->buf));
 	/* With duplicates the CPU writes before the device reads again. */
-	ASSERT_EQ(0, cmd_advise(fd, self->buf, BLOCK_BYTES,
-				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
-	ASSERT_VALUE(pages_sum(BLOCK_BYTES, 2),
-		     agent_sum(agent, self->buf, BLOCK_BYTES, PAGE_BYTES));
+	ASSERT_EQ(0, advise(self->buf, BLOCK_BYTES, SET_READ_MOSTLY));
+	ASSERT_SUM(A, self->buf, BLOCK_BYTES, 2);
 	*(uint64_t *)(self->buf + PART) = 9000;
-	ASSERT_VALUE(9000, agent_read(agent, self->buf + PART));
+	ASSERT_VALUE(9000, dev_read(A, self->buf + PART));
 	pages_fill(self->buf, BLOCK_BYTES, 3);
-	ASSERT_VALUE(pages_sum(BLOCK_BYTES, 3),
-		     agent_sum(agent, self->buf, BLOCK_BYTES, PAGE_BYTES));
+	ASSERT_SUM(A, self->buf, BLOCK_BYTES, 3);
 	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 3));
 }
 
@@ -240,21 +228,14 @@ TEST_F(thp, duplicated_huge_page_stays_whole_until_written)
  */
 TEST_F(thp, part_without_read_mostly_advice_migrates)
 {
-	struct agent *agent = session_agent(&self->session);
-	const int fd = self->session.space;
 	char *part = self->buf + 3 * PART;
-	struct hmmrt_prefetch report;
 
-	ASSERT_EQ(0, cmd_advise(fd, self->buf, BLOCK_BYTES,
-				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
-	ASSERT_VALUE(pages_sum(BLOCK_BYTES, 1),
-		     agent_sum(agent, self->buf, BLOCK_BYTES, PAGE_BYTES));
-	ASSERT_EQ(0, cmd_advise(fd, part, PART, HMMRT_ADVICE_UNSET_READ_MOSTLY,
-				0, 0));
-	ASSERT_EQ(0, cmd_prefetch(fd, part, PART, 0, &report));
-	ASSERT_EQ(PART / PAGE_BYTES, pages_at(fd, part, PART, 0));
-	ASSERT_VALUE(pages_sum(BLOCK_BYTES, 1),
-		     agent_sum(agent, self->buf, BLOCK_BYTES, PAGE_BYTES));
+	ASSERT_EQ(0, advise(self->buf, BLOCK_BYTES, SET_READ_MOSTLY));
+	ASSERT_SUM(A, self->buf, BLOCK_BYTES, 1);
+	ASSERT_EQ(0, advise(part, PART, UNSET_READ_MOSTLY));
+	ASSERT_EQ(0, prefetch(A, part, PART));
+	ASSERT_AT(A, part, PART);
+	ASSERT_SUM(A, self->buf, BLOCK_BYTES, 1);
 	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 1));
 }
 
@@ -312,9 +293,8 @@ TEST_F(thp, write_to_read_only_part_is_refused_and_rest_is_written)
 
 TEST_F(thp, mremap_leaves_the_huge_page_on_the_device)
 {
-	char *to = arena_anon(BLOCK_BYTES);
+	char *to = ANON(BLOCK_BYTES);
 
-	ASSERT_NE(NULL, to);
 	ASSERT_TRUE(go_to_device(self, self->large));
 	ASSERT_EQ(to, mremap(self->buf, BLOCK_BYTES, BLOCK_BYTES,
 			     MREMAP_MAYMOVE | MREMAP_FIXED, to));
@@ -434,10 +414,9 @@ TEST_F(thp, without_a_large_host_page_migrate_to_sys_moves_parts)
 /* One page stays in use in each chunk of device memory. */
 TEST_F(thp, fragmented_device_memory_takes_parts)
 {
-	char *all = arena_anon(DEVICE_BLOCKS * BLOCK_BYTES);
+	char *all = ANON(DEVICE_BLOCKS * BLOCK_BYTES);
 	unsigned int i;
 
-	ASSERT_NE(NULL, all);
 	ASSERT_EQ(0, madvise(all, DEVICE_BLOCKS * BLOCK_BYTES,
 			     MADV_NOHUGEPAGE));
 	for (i = 0; i < DEVICE_BLOCKS; i++) {
@@ -462,11 +441,10 @@ TEST_F(thp, fragmented_device_memory_takes_parts)
  */
 TEST_F(thp, chunk_is_reused_for_large_and_single_pages)
 {
-	char *small = arena_anon(BLOCK_BYTES);
+	char *small = ANON(BLOCK_BYTES);
 	size_t len = BLOCK_BYTES - PART;
 	unsigned int round;
 
-	ASSERT_NE(NULL, small);
 	ASSERT_EQ(0, madvise(small, BLOCK_BYTES, MADV_NOHUGEPAGE));
 	for (round = 0; round < 3; round++) {
 		ASSERT_TRUE(go_to_device(self, self->large));
@@ -553,28 +531,25 @@ TEST_F(thp, holes_become_zeroes_on_the_device)
 /* A fault of the simulated GPU moves the whole block, not only a window. */
 TEST_F(thp, device_fault_migrates_the_whole_huge_page)
 {
-	struct agent *agent = session_agent(&self->session);
-	uint32_t id = self->session.devices[0].id;
 	struct hmmrt_stats stats;
 
 	ASSERT_VALUE(1 + BLOCK_PAGES / 2,
-		     agent_read(agent, self->buf + BLOCK_BYTES / 2));
-	ASSERT_EQ(BLOCK_PAGES, pages_at(self->session.space, self->buf,
-					BLOCK_BYTES, id));
-	stats = session_stats(&self->session, 0);
+		     dev_read(A, self->buf + BLOCK_BYTES / 2));
+	ASSERT_AT(A, self->buf, BLOCK_BYTES);
+	stats = stats_of(A);
 	ASSERT_EQ(1, stats.out_device_faults);
-	ASSERT_DONE(agent_fill(agent, self->buf, BLOCK_BYTES, PAGE_BYTES, 600));
+	ASSERT_DONE(dev_fill(A, self->buf, BLOCK_BYTES, 600));
 	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 600));
 }
 
 /* Returns the size of the agent's page tables in KiB, -1 if it is not known. */
-static long page_table_kib(const struct agent *agent)
+static long page_table_kib(void)
 {
 	char path[32], line[128];
 	long kib = -1;
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", agent->pid);
+	snprintf(path, sizeof(path), "/proc/%d/status", agent_of(A)->pid);
 	file = fopen(path, "r");
 	if (!file)
 		return -1;
@@ -591,7 +566,6 @@ static long page_table_kib(const struct agent *agent)
  */
 TEST_F(thp, agent_maps_a_huge_page_by_one_leaf)
 {
-	struct agent *agent = session_agent(&self->session);
 	bool one = kernel_has("follow_pfnmap_start");
 	char *second = map_huge(self->fd, 2000);
 	long before;
@@ -599,21 +573,21 @@ TEST_F(thp, agent_maps_a_huge_page_by_one_leaf)
 	if (!second)
 		SKIP(return, "no second huge page available");
 	/* The first access allocates the upper page tables. */
-	ASSERT_VALUE(1, agent_read(agent, self->buf));
-	before = page_table_kib(agent);
+	ASSERT_VALUE(1, dev_read(A, self->buf));
+	before = page_table_kib();
 	ASSERT_LT(0, before);
-	ASSERT_VALUE(2000, agent_read(agent, second));
+	ASSERT_VALUE(2000, dev_read(A, second));
 	ASSERT_VALUE(2000 + BLOCK_PAGES - 1,
-		     agent_read(agent, second + BLOCK_BYTES - PAGE_BYTES));
-	ASSERT_EQ(one ? 0 : 4, page_table_kib(agent) - before);
+		     dev_read(A, second + BLOCK_BYTES - PAGE_BYTES));
+	ASSERT_EQ(one ? 0 : 4, page_table_kib() - before);
 
-	ASSERT_DONE(agent_fill(agent, second, BLOCK_BYTES, PAGE_BYTES, 5000));
+	ASSERT_DONE(dev_fill(A, second, BLOCK_BYTES, 5000));
 	ASSERT_EQ(0, madvise(second + PART, PART, MADV_DONTNEED));
-	ASSERT_VALUE(0, agent_read(agent, second + PART));
-	ASSERT_VALUE(5000, agent_read(agent, second));
-	ASSERT_VALUE(5000 + 32, agent_read(agent, second + 2 * PART));
+	ASSERT_VALUE(0, dev_read(A, second + PART));
+	ASSERT_VALUE(5000, dev_read(A, second));
+	ASSERT_VALUE(5000 + 32, dev_read(A, second + 2 * PART));
 	ASSERT_EQ(-1, pages_check(second, PART, 5000));
-	ASSERT_VALUE(5000, agent_read(agent, second));
+	ASSERT_VALUE(5000, dev_read(A, second));
 }
 
 TEST_HARNESS_MAIN
