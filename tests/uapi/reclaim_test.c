@@ -22,18 +22,13 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "lib/harness.h"
-#include "lib/session.h"
+#include "lib/fixture.h"
 #include "lib/setting.h"
 
 #define CGROUP	"/sys/fs/cgroup/hmmrt-reclaim"
 #define SWAP	"/dev/zram0"
 
 FIXTURE(pressure) {
-	struct session session;
-	struct agent *agent;
-	uint32_t id;
-	uint32_t space;
 };
 
 static uint64_t get_number(const char *path)
@@ -86,16 +81,13 @@ FIXTURE_SETUP(pressure)
 		SKIP(_exit(SKIPPED), "no " SWAP " to swap to");
 	if (!enter_cgroup())
 		SKIP(_exit(SKIPPED), "no cgroup with a memory controller");
-	ASSERT_EQ(0, session_start(&self->session, 1, 2));
-	self->agent = session_agent(&self->session);
-	self->id = self->session.devices[0].id;
-	self->space = self->session.space;
+	DEVICES_SETUP(.lanes = 2);
 }
 
 FIXTURE_TEARDOWN(pressure)
 {
 	EXPECT_TRUE(set_oversubscription(true));
-	EXPECT_EQ(0, session_end(&self->session));
+	DEVICES_TEARDOWN();
 	write_text("/sys/fs/cgroup/cgroup.procs", "0");
 }
 
@@ -103,14 +95,13 @@ FIXTURE_TEARDOWN(pressure)
  * Fills the device and switches eviction off, so that faults on other pages map
  * them in system memory.
  */
-static void *fill_device(struct session *session, size_t *len)
+static void *fill_device(size_t *len)
 {
-	const uint32_t id = session->devices[0].id;
 	struct hmmrt_device_info info;
 	unsigned int try;
 	void *buf;
 
-	if (cmd_device_info(session->space, id, &info))
+	if (cmd_device_info(space, id_of(A), &info))
 		return NULL;
 	if (!set_oversubscription(false))
 		return NULL;
@@ -118,8 +109,8 @@ static void *fill_device(struct session *session, size_t *len)
 	buf = arena_anon(*len);
 	/* Repeat while other users still free device memory. */
 	for (try = 0; buf && try < 500; try++) {
-		if (cmd_prefetch(session->space, buf, *len, id, NULL) ||
-		    cmd_device_info(session->space, id, &info))
+		if (prefetch(A, buf, *len) ||
+		    cmd_device_info(space, id_of(A), &info))
 			return NULL;
 		if (info.out_used_bytes == info.out_memory_bytes)
 			break;
@@ -132,30 +123,24 @@ TEST_F(pressure, swapped_pages_migrate_to_the_device)
 {
 	const size_t len = 2 * BLOCK_BYTES;
 	const uint64_t pages = len / PAGE_BYTES;
-	char *buf = arena_anon(len);
+	char *buf = FILLED(len);
 
-	ASSERT_NE(NULL, buf);
-	pages_fill(buf, len, 1);
 	reclaim();
 	/* Most pages must be swapped out, or the test tests nothing. */
-	ASSERT_GT(pages / 2, (uint64_t)pages_at(self->space, buf, len,
-						HMMRT_LOCATION_HOST));
-	ASSERT_VALUE(pages * (pages + 1) / 2,
-		     agent_sum(self->agent, buf, len, PAGE_BYTES));
-	ASSERT_DONE(agent_fill(self->agent, buf, len, PAGE_BYTES, 5));
+	ASSERT_GT(pages / 2, (uint64_t)count_at(HOST, buf, len));
+	ASSERT_SUM(A, buf, len, 1);
+	ASSERT_DONE(dev_fill(A, buf, len, 5));
 	ASSERT_EQ(-1, pages_check(buf, len, 5));
 }
 
 TEST_F(pressure, swapped_out_neighbours_keep_their_contents)
 {
 	const size_t half = BLOCK_BYTES / 2;
-	char *buf = arena_anon(2 * half);
+	char *buf = FILLED(2 * half);
 
-	ASSERT_NE(NULL, buf);
-	pages_fill(buf, 2 * half, 1);
-	ASSERT_DONE(agent_fill(self->agent, buf, half, PAGE_BYTES, 100));
+	ASSERT_DONE(dev_fill(A, buf, half, 100));
 	reclaim();
-	ASSERT_DONE(agent_fill(self->agent, buf, half, PAGE_BYTES, 200));
+	ASSERT_DONE(dev_fill(A, buf, half, 200));
 	ASSERT_EQ(-1, pages_check(buf, half, 200));
 	ASSERT_EQ(-1, pages_check(buf + half, half, 1 + half / PAGE_BYTES));
 }
@@ -165,15 +150,15 @@ TEST_F(pressure, device_writes_to_lazily_freed_pages_survive)
 {
 	const size_t len = 64 * PAGE_BYTES;
 	size_t ballast_len = 0;
-	void *ballast = fill_device(&self->session, &ballast_len);
+	void *ballast = fill_device(&ballast_len);
 	char *buf = arena_anon(len);
 
 	ASSERT_NE(NULL, ballast);
 	ASSERT_NE(NULL, buf);
 	pages_fill(buf, len, 1);
 	ASSERT_EQ(0, madvise(buf, len, MADV_FREE));
-	ASSERT_DONE(agent_fill(self->agent, buf, len, PAGE_BYTES, 50));
-	ASSERT_EQ(64, pages_at(self->space, buf, len, HMMRT_LOCATION_HOST));
+	ASSERT_DONE(dev_fill(A, buf, len, 50));
+	ASSERT_AT(HOST, buf, len);
 	reclaim();
 	ASSERT_EQ(-1, pages_check(buf, len, 50));
 	munmap(ballast, ballast_len);
@@ -183,12 +168,10 @@ TEST_F(pressure, device_writes_to_lazily_freed_pages_survive)
 TEST_F(pressure, lazily_freed_pages_migrated_back_survive)
 {
 	const size_t len = 64 * PAGE_BYTES;
-	char *buf = arena_anon(len);
+	char *buf = FILLED(len);
 
-	ASSERT_NE(NULL, buf);
-	pages_fill(buf, len, 1);
 	ASSERT_EQ(0, madvise(buf, len, MADV_FREE));
-	ASSERT_DONE(agent_fill(self->agent, buf, len, PAGE_BYTES, 50));
+	ASSERT_DONE(dev_fill(A, buf, len, 50));
 	ASSERT_EQ(-1, pages_check(buf, len, 50));
 	reclaim();
 	ASSERT_EQ(-1, pages_check(buf, len, 50));
@@ -206,7 +189,7 @@ TEST_F(pressure, device_writes_to_clean_shared_pages_survive)
 	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(0, buf[0]);
 	ASSERT_EQ(0, buf[len - PAGE_BYTES]);
-	ASSERT_DONE(agent_fill(self->agent, buf, len, PAGE_BYTES, 9));
+	ASSERT_DONE(dev_fill(A, buf, len, 9));
 	reclaim();
 	ASSERT_EQ(-1, pages_check(buf, len, 9));
 	close(fd);
@@ -248,41 +231,37 @@ static bool capability_set(unsigned int cap, bool on)
 TEST_F(pressure, writes_to_merged_pages_are_private)
 {
 	const size_t len = 32 * PAGE_BYTES;
-	char *one = arena_anon(len), *two = arena_anon(len);
+	char *one = ANON(len), *two = ANON(len);
 	struct hmmrt_prefetch result;
 	struct hmmrt_page page;
 
-	ASSERT_NE(NULL, one);
-	ASSERT_NE(NULL, two);
 	memset(one, 0x5a, len);
 	memset(two, 0x5a, len);
 	ASSERT_EQ(0, madvise(one, len, MADV_MERGEABLE));
 	ASSERT_EQ(0, madvise(two, len, MADV_MERGEABLE));
 	wait_for_merging();
 	ASSERT_LE(32, get_number("/sys/kernel/mm/ksm/pages_sharing"));
-	ASSERT_VALUE(0x5a5a5a5a5a5a5a5a, agent_read(self->agent, two));
-	ASSERT_EQ(0, cmd_prefetch(self->session.space, two, len,
-				  self->session.devices[0].id, &result));
+	ASSERT_VALUE(0x5a5a5a5a5a5a5a5a, dev_read(A, two));
+	ASSERT_EQ(0, prefetch_result(A, two, len, &result));
 	ASSERT_EQ(32, result.out_stayed[HMMRT_STAY_MERGED]);
-	ASSERT_EQ(0, cmd_pages(self->session.space, two, PAGE_BYTES, &page));
+	ASSERT_EQ(0, cmd_pages(space, two, PAGE_BYTES, &page));
 	ASSERT_EQ(HMMRT_PAGE_MERGED, page.flags & HMMRT_PAGE_MERGED);
 	/*
 	 * Merged pages reveal what others have in memory, so only privileged
 	 * processes learn of them.
 	 */
 	ASSERT_TRUE(capability_set(CAP_SYS_ADMIN, false));
-	EXPECT_EQ(0, cmd_prefetch(self->session.space, two, len,
-				  self->session.devices[0].id, &result));
+	EXPECT_EQ(0, prefetch_result(A, two, len, &result));
 	EXPECT_EQ(0, result.out_stayed[HMMRT_STAY_MERGED]);
 	EXPECT_EQ(32, result.out_stayed[HMMRT_STAY_PINNED]);
-	EXPECT_EQ(0, cmd_pages(self->session.space, two, PAGE_BYTES, &page));
+	EXPECT_EQ(0, cmd_pages(space, two, PAGE_BYTES, &page));
 	EXPECT_EQ(0, page.flags & HMMRT_PAGE_MERGED);
 	ASSERT_TRUE(capability_set(CAP_SYS_ADMIN, true));
 	ASSERT_EQ(0, page.written_by);
-	ASSERT_EQ(32, pages_at(self->space, two, len, HMMRT_LOCATION_HOST));
-	ASSERT_DONE(agent_fill(self->agent, one, len, PAGE_BYTES, 1));
+	ASSERT_AT(HOST, two, len);
+	ASSERT_DONE(dev_fill(A, one, len, 1));
 	ASSERT_EQ(-1, pages_check(one, len, 1));
-	ASSERT_VALUE(0x5a5a5a5a5a5a5a5a, agent_read(self->agent, two));
+	ASSERT_VALUE(0x5a5a5a5a5a5a5a5a, dev_read(A, two));
 	ASSERT_EQ(0x5a, two[len - PAGE_BYTES]);
 }
 
@@ -318,7 +297,6 @@ struct shared {
 
 struct scene {
 	struct shared *shared;
-	int space;
 	char *many;			/* holds the ranges */
 	size_t many_len;
 	char *page;			/* the page that is reclaimed */
@@ -332,8 +310,8 @@ static bool stopped(const struct scene *scene)
 /* Changes all ranges in one call. The second call finds no change to make. */
 static int advise_many(const struct scene *scene)
 {
-	return cmd_advise(scene->space, scene->many, scene->many_len,
-			  HMMRT_ADVICE_SET_GRANULARITY, 0, BLOCK_BYTES);
+	return advise_value(scene->many, scene->many_len, SET_GRANULARITY,
+			    BLOCK_BYTES);
 }
 
 /*
@@ -348,9 +326,8 @@ static bool make_ranges(struct scene *scene)
 	for (i = 0; scene->many_len < 50 * step;) {
 		scene->many_len += step;
 		for (; i < scene->many_len; i += 2 * PAGE_BYTES)
-			if (cmd_advise(scene->space, scene->many + i,
-				       PAGE_BYTES,
-				       HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0))
+			if (advise(scene->many + i, PAGE_BYTES,
+				   SET_READ_MOSTLY))
 				return false;
 		if (advise_many(scene))
 			return false;
@@ -433,7 +410,7 @@ static void page_out(const struct scene *scene, int pidfd)
 TEST_F_TIMEOUT(pressure, reclaim_does_not_wait_for_advice, 120)
 {
 	const int fd = memfd_create("reclaim_test", MFD_CLOEXEC);
-	struct scene scene = { .space = self->space };
+	struct scene scene = { .many_len = 0 };
 	uint64_t advising, begin;
 	unsigned int i;
 	pthread_t threads[3];
@@ -449,14 +426,12 @@ TEST_F_TIMEOUT(pressure, reclaim_does_not_wait_for_advice, 120)
 	scene.many = mmap(NULL, 1ul << 30, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	ASSERT_NE(MAP_FAILED, scene.many);
-	buf = arena_anon(BLOCK_BYTES);
-	ASSERT_NE(NULL, buf);
+	buf = ANON(BLOCK_BYTES);
 	ASSERT_EQ(0, ftruncate(fd, PAGE_BYTES));
 	scene.page = mmap(buf + BLOCK_BYTES / 2, PAGE_BYTES,
 			  PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
 	ASSERT_EQ(buf + BLOCK_BYTES / 2, scene.page);
-	ASSERT_EQ(0, cmd_advise(self->space, buf, PAGE_BYTES,
-				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
+	ASSERT_EQ(0, advise(buf, PAGE_BYTES, SET_READ_MOSTLY));
 	ASSERT_TRUE(make_ranges(&scene));
 	pidfd = syscall(SYS_pidfd_open, getpid(), 0);
 	ASSERT_LE(0, pidfd);
@@ -472,7 +447,7 @@ TEST_F_TIMEOUT(pressure, reclaim_does_not_wait_for_advice, 120)
 	begin = now_ns();
 	for (i = 1; i <= 3 || now_ns() - begin < 3000000000ull; i++) {
 		*(uint64_t *)buf = i;
-		ASSERT_VALUE(i, agent_read(self->agent, buf));
+		ASSERT_VALUE(i, dev_read(A, buf));
 	}
 	__atomic_store_n(&scene.shared->stop, true, __ATOMIC_RELAXED);
 	for (i = 0; i < 3; i++)
@@ -485,7 +460,7 @@ TEST_F_TIMEOUT(pressure, reclaim_does_not_wait_for_advice, 120)
 	       (unsigned long long)scene.shared->pageouts,
 	       (unsigned long long)scene.shared->longest_pageout / 1000000,
 	       scene.many_len / PAGE_BYTES);
-	ASSERT_LE(3, session_stats(&self->session, 0).out_copied_pages);
+	ASSERT_LE(3, stats_of(A).out_copied_pages);
 	ASSERT_LT(20 * ADVISING_NS, advising);
 	ASSERT_GT(advising / 4, scene.shared->longest_pageout);
 	munmap(scene.many, 1ul << 30);
@@ -498,18 +473,16 @@ TEST_F_TIMEOUT(pressure, reclaim_does_not_wait_for_advice, 120)
 TEST_F(pressure, mremap_leaves_pages_on_the_device)
 {
 	const size_t len = BLOCK_BYTES;
-	char *buf = arena_anon(len), *target = arena_anon(len);
+	char *buf = ANON(len), *target = ANON(len);
 
-	ASSERT_NE(NULL, buf);
-	ASSERT_NE(NULL, target);
-	ASSERT_DONE(agent_fill(self->agent, buf, len, PAGE_BYTES, 3));
+	ASSERT_DONE(dev_fill(A, buf, len, 3));
 	ASSERT_EQ(target, mremap(buf, len, len, MREMAP_MAYMOVE | MREMAP_FIXED,
 				 target));
-	ASSERT_EQ(BLOCK_PAGES, pages_at(self->space, target, len, self->id));
-	ASSERT_REFUSED(SIGSEGV, EFAULT, agent_read(self->agent, buf));
-	ASSERT_VALUE(3, agent_read(self->agent, target));
+	ASSERT_AT(A, target, len);
+	ASSERT_REFUSED(SIGSEGV, EFAULT, dev_read(A, buf));
+	ASSERT_VALUE(3, dev_read(A, target));
 	ASSERT_EQ(-1, pages_check(target, len, 3));
-	ASSERT_DONE(agent_fill(self->agent, target, len, PAGE_BYTES, 8));
+	ASSERT_DONE(dev_fill(A, target, len, 8));
 	ASSERT_EQ(-1, pages_check(target, len, 8));
 }
 
