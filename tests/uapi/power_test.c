@@ -6,13 +6,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/harness.h"
+#include "lib/fixture.h"
 #include "lib/object.h"
-#include "lib/session.h"
 #include "lib/setting.h"
 
 #define LEN		(2 * BLOCK_BYTES)
@@ -43,44 +41,32 @@ static int power_down(const char *state)
 }
 
 FIXTURE(power) {
-	struct session session;
-	struct agent *agent;
-	char *buf;
-	uint32_t id;
-	int space;
 };
 
 FIXTURE_SETUP(power)
 {
 	if (access(TEST_MODE, W_OK))
 		SKIP(_exit(SKIPPED), "cannot set " TEST_MODE);
-	ASSERT_EQ(0, session_start(&self->session, 1, 1));
-	self->agent = session_agent(&self->session);
-	self->space = self->session.space;
-	self->id = self->session.devices[0].id;
-	self->buf = arena_anon(LEN);
-	ASSERT_NE(NULL, self->buf);
-	pages_fill(self->buf, LEN, 5);
-	ASSERT_EQ(0, cmd_prefetch(self->space, self->buf, LEN, self->id, NULL));
-	ASSERT_EQ(PAGES, pages_at(self->space, self->buf, LEN, self->id));
+	DEVICES_SETUP();
+	buf = ANON(LEN);
+	pages_fill(buf, LEN, 5);
+	ASSERT_EQ(0, prefetch(A, buf, LEN));
+	ASSERT_AT(A, buf, LEN);
 }
 
 FIXTURE_TEARDOWN(power)
 {
-	EXPECT_EQ(0, session_end(&self->session));
+	DEVICES_TEARDOWN();
 }
 
 /* The pages left the device without a CPU fault, and can return to it. */
-static bool all_left_and_return(FIXTURE_DATA(power) *self)
+static bool all_left_and_return(void)
 {
-	struct hmmrt_stats stats = session_stats(&self->session, 0);
+	struct hmmrt_stats stats = stats_of(A);
 
-	return !stats.out_cpu_faults &&
-	       pages_at(self->space, self->buf, LEN, HMMRT_LOCATION_HOST) ==
-		       PAGES &&
-	       pages_check(self->buf, LEN, 5) == -1 &&
-	       !cmd_prefetch(self->space, self->buf, LEN, self->id, NULL) &&
-	       pages_at(self->space, self->buf, LEN, self->id) == PAGES;
+	return !stats.out_cpu_faults && count_at(HOST, buf, LEN) == PAGES &&
+	       pages_check(buf, LEN, 5) == -1 && !prefetch(A, buf, LEN) &&
+	       count_at(A, buf, LEN) == PAGES;
 }
 
 TEST_F(power, suspend_moves_all_pages_to_system_memory)
@@ -89,14 +75,14 @@ TEST_F(power, suspend_moves_all_pages_to_system_memory)
 
 	for (i = 0; i < 3; i++) {
 		ASSERT_EQ(0, power_down("freeze"));
-		ASSERT_TRUE(all_left_and_return(self));
+		ASSERT_TRUE(all_left_and_return());
 	}
 }
 
 TEST_F(power, hibernation_moves_all_pages_to_system_memory)
 {
 	ASSERT_EQ(0, power_down("disk"));
-	ASSERT_TRUE(all_left_and_return(self));
+	ASSERT_TRUE(all_left_and_return());
 }
 
 /*
@@ -105,27 +91,26 @@ TEST_F(power, hibernation_moves_all_pages_to_system_memory)
  */
 TEST_F(power, pinned_object_survives_suspend_and_refuses_hibernation)
 {
-	int object = cmd_object_create(self->space, LEN, self->id, 0);
+	int object = cmd_object_create(space, LEN, id_of(A), 0);
 	struct outcome outcome;
 	char *at;
 
 	ASSERT_LE(0, object);
 	at = arena_map(LEN, PROT_READ | PROT_WRITE, MAP_SHARED, object, 0);
 	ASSERT_NE(NULL, at);
-	ASSERT_EQ(0, cmd_set_access(self->space, at, LEN, self->id,
-				    OBJECT_WRITE));
-	outcome = agent_fill(self->agent, at, LEN, PAGE_BYTES, 70);
+	ASSERT_EQ(0, set_access(at, LEN, A, OBJECT_WRITE));
+	outcome = dev_fill(A, at, LEN, 70);
 	ASSERT_EQ(0, outcome.error);
 	ASSERT_EQ(0, outcome.signal);
 
 	ASSERT_EQ(0, power_down("freeze"));
-	ASSERT_TRUE(all_left_and_return(self));
-	outcome = agent_sum(self->agent, at, LEN, PAGE_BYTES);
+	ASSERT_TRUE(all_left_and_return());
+	outcome = dev_sum(A, at, LEN);
 	EXPECT_EQ(pages_sum(LEN, 70), outcome.value);
 
 	EXPECT_EQ(-EBUSY, power_down("disk"));
-	ASSERT_TRUE(all_left_and_return(self));
-	outcome = agent_sum(self->agent, at, LEN, PAGE_BYTES);
+	ASSERT_TRUE(all_left_and_return());
+	outcome = dev_sum(A, at, LEN);
 	EXPECT_EQ(pages_sum(LEN, 70), outcome.value);
 	munmap(at, LEN);
 	close(object);
@@ -165,29 +150,26 @@ static bool goes_on(const uint64_t *word)
 /* Waiting for a device or for memory must not keep the machine awake. */
 TEST_F(power, processes_are_frozen_while_their_memory_moves)
 {
-	struct toucher toucher = { .word = (uint64_t *)self->buf };
-	const uint64_t increments[] = { (uintptr_t)self->buf, 1UL << 50 };
+	struct toucher toucher = { .word = (uint64_t *)buf };
+	const uint64_t increments[] = { (uintptr_t)buf, 1UL << 50 };
 	pthread_t thread;
 	uint64_t moved;
 	int i;
 
-	ASSERT_EQ(0, cmd_set_knob(self->space, HMMRT_SCOPE_SPACE, self->id,
-				  HMMRT_KNOB_THRASHING_ENABLE, 0));
+	ASSERT_EQ(0, set_knob(A, HMMRT_KNOB_THRASHING_ENABLE, 0));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, touch_often, &toucher));
-	agent_post(self->agent, 0, AGENT_ADD, increments, 2);
+	agent_post(agent_of(A), 0, AGENT_ADD, increments, 2);
 	for (i = 0; i < 5; i++) {
-		moved = session_stats(&self->session, 0).out_migrated_to_host;
-		EXPECT_EQ(0, cmd_prefetch(self->space, self->buf, LEN, self->id,
-					  NULL));
+		moved = stats_of(A).out_migrated_to_host;
+		EXPECT_EQ(0, prefetch(A, buf, LEN));
 		EXPECT_TRUE(goes_on(toucher.word));
 		EXPECT_EQ(0, power_down("freeze"));
 		EXPECT_TRUE(goes_on(toucher.word));
-		EXPECT_LT(moved, session_stats(&self->session, 0)
-					 .out_migrated_to_host);
+		EXPECT_LT(moved, stats_of(A).out_migrated_to_host);
 	}
 	__atomic_store_n(&toucher.stop, true, __ATOMIC_RELAXED);
 	EXPECT_EQ(0, pthread_join(thread, NULL));
-	agent_kill(self->agent);
+	agent_kill(agent_of(A));
 }
 
 TEST_HARNESS_MAIN
