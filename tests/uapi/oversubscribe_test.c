@@ -12,12 +12,9 @@
 #include <sys/wait.h>
 
 #include "lib/amount.h"
-#include "lib/harness.h"
-#include "lib/modules.h"
-#include "lib/session.h"
+#include "lib/fixture.h"
 #include "lib/setting.h"
 
-#define HOST		HMMRT_LOCATION_HOST
 #define DEVICE_BYTES	amount(16UL << 20, 8UL << 20)
 #define DEVICE_PAGES	(DEVICE_BYTES / PAGE_BYTES)
 #define CHUNKS		(DEVICE_BYTES / BLOCK_BYTES)
@@ -53,60 +50,29 @@ static uint64_t run_job(void)
 /* --- one process, one or two devices -------------------------------------- */
 
 FIXTURE(oversubscribe) {
-	char parameters[SIMGPU_PARAMETERS];
-	struct session session;
-	int space;
-	uint32_t id;
-	char *buf;
 };
 
-/* Loads hmmrt_simgpu with two devices that have @bytes each. */
-static int load_devices(char before[SIMGPU_PARAMETERS], size_t bytes)
+/* Returns parameters of hmmrt_simgpu for two devices that have @bytes each. */
+static const char *two_devices(size_t bytes)
 {
-	char module[32];
+	static char module[32];
 
 	snprintf(module, sizeof(module), "devices=2 memory=%zu", bytes >> 20);
-	return simgpu_replace(before, module);
+	return module;
 }
 
 FIXTURE_SETUP(oversubscribe)
 {
-	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
-	ASSERT_EQ(0, load_devices(self->parameters, DEVICE_BYTES));
-	self->buf = arena_anon(AREA);
-	ASSERT_NE(NULL, self->buf);
-	ASSERT_EQ(0, session_start(&self->session, 2, 2));
-	self->space = self->session.space;
-	self->id = self->session.devices[0].id;
+	DEVICES_SETUP(.devices = 2, .lanes = 2,
+		      .load = two_devices(DEVICE_BYTES));
+	buf = ANON(AREA);
 }
 
 FIXTURE_TEARDOWN(oversubscribe)
 {
-	if (!self->parameters[0])
-		return;
 	EXPECT_TRUE(set_oversubscription(true));
 	EXPECT_TRUE(set_evict_by_access(true));
-	EXPECT_EQ(0, session_end(&self->session));
-	EXPECT_EQ(0, simgpu_restore(self->parameters));
-}
-
-static struct agent *agent_of(FIXTURE_DATA(oversubscribe) *self,
-			      unsigned int device)
-{
-	return &self->session.devices[device].agent;
-}
-
-static int prefetch(const FIXTURE_DATA(oversubscribe) *self, const char *buf,
-		    size_t len, struct hmmrt_prefetch *result)
-{
-	return cmd_prefetch(self->space, buf, len, self->id, result);
-}
-
-static size_t pages_here(const FIXTURE_DATA(oversubscribe) *self,
-			 const char *buf, size_t len)
-{
-	return (size_t)pages_at(self->space, buf, len, self->id);
+	DEVICES_TEARDOWN();
 }
 
 TEST_F(oversubscribe, prefetch_evicts_older_pages_but_not_its_own)
@@ -114,34 +80,31 @@ TEST_F(oversubscribe, prefetch_evicts_older_pages_but_not_its_own)
 	const size_t more = 2 * BLOCK_BYTES;
 	struct hmmrt_prefetch result;
 
-	pages_fill(self->buf, DEVICE_BYTES + more, 1);
-	ASSERT_EQ(0, prefetch(self, self->buf, DEVICE_BYTES + more, &result));
+	pages_fill(buf, DEVICE_BYTES + more, 1);
+	ASSERT_EQ(0, prefetch_result(A, buf, DEVICE_BYTES + more, &result));
 	EXPECT_EQ(DEVICE_PAGES, result.out_pages_moved);
 	EXPECT_EQ(2 * BLOCK_PAGES, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
-	EXPECT_EQ(DEVICE_PAGES, pages_here(self, self->buf, DEVICE_BYTES));
-	EXPECT_EQ(0, session_stats(&self->session, 0).out_evictions);
+	EXPECT_AT(A, buf, DEVICE_BYTES);
+	EXPECT_EQ(0, stats_of(A).out_evictions);
 
-	ASSERT_EQ(0, prefetch(self, self->buf + DEVICE_BYTES, more, &result));
+	ASSERT_EQ(0, prefetch_result(A, buf + DEVICE_BYTES, more, &result));
 	EXPECT_EQ(2 * BLOCK_PAGES, result.out_pages_moved);
-	EXPECT_EQ(2, session_stats(&self->session, 0).out_evictions);
-	EXPECT_EQ(2 * BLOCK_PAGES,
-		  session_stats(&self->session, 0).out_evicted_pages);
+	EXPECT_EQ(2, stats_of(A).out_evictions);
+	EXPECT_EQ(2 * BLOCK_PAGES, stats_of(A).out_evicted_pages);
 	/*
 	 * The blocks that were first on the device were the least recently
 	 * used.
 	 */
-	EXPECT_EQ(2 * BLOCK_PAGES, (size_t)pages_at(self->space, self->buf,
-						    more, HOST));
-	EXPECT_EQ(DEVICE_PAGES, pages_here(self, self->buf + more,
-					   DEVICE_BYTES));
-	EXPECT_EQ(-1, pages_check(self->buf, DEVICE_BYTES + more, 1));
+	EXPECT_AT(HOST, buf, more);
+	EXPECT_AT(A, buf + more, DEVICE_BYTES);
+	EXPECT_EQ(-1, pages_check(buf, DEVICE_BYTES + more, 1));
 }
 
-static struct hmmrt_device_info info_of(const FIXTURE_DATA(oversubscribe) *self)
+static struct hmmrt_device_info info_of(void)
 {
 	struct hmmrt_device_info info = { 0 };
 
-	cmd_device_info(self->space, self->id, &info);
+	cmd_device_info(space, id_of(A), &info);
 	return info;
 }
 
@@ -154,63 +117,61 @@ TEST_F(oversubscribe, watermarks_keep_device_memory_free)
 	const size_t len = DEVICE_BYTES - BLOCK_BYTES;
 	unsigned int i;
 
-	ASSERT_EQ(0, cmd_set_knob(self->space, HMMRT_SCOPE_DEVICE, self->id,
+	ASSERT_EQ(0, cmd_set_knob(space, HMMRT_SCOPE_DEVICE, id_of(A),
 				  HMMRT_KNOB_EVICT_HIGH_WATERMARK, 50));
-	pages_fill(self->buf, len, 1);
-	ASSERT_EQ(0, prefetch(self, self->buf, len, NULL));
+	pages_fill(buf, len, 1);
+	ASSERT_EQ(0, prefetch(A, buf, len));
 	/*
 	 * One block is free. The low watermark is 0 by default, so that nothing
 	 * is evicted.
 	 */
-	EXPECT_EQ(0, info_of(self).out_evictions);
-	EXPECT_EQ(len, info_of(self).out_used_bytes);
+	EXPECT_EQ(0, info_of().out_evictions);
+	EXPECT_EQ(len, info_of().out_used_bytes);
 
 	/* One block of all. */
-	ASSERT_EQ(0, cmd_set_knob(self->space, HMMRT_SCOPE_DEVICE, self->id,
+	ASSERT_EQ(0, cmd_set_knob(space, HMMRT_SCOPE_DEVICE, id_of(A),
 				  HMMRT_KNOB_EVICT_LOW_WATERMARK,
 				  amount(20, 40)));
-	ASSERT_EQ(0, prefetch(self, self->buf + len, PAGE_BYTES, NULL));
+	ASSERT_EQ(0, prefetch(A, buf + len, PAGE_BYTES));
 	for (i = 0; i < LIMIT_S * 100; i++) {
-		if (info_of(self).out_used_bytes <= DEVICE_BYTES / 2)
+		if (info_of().out_used_bytes <= DEVICE_BYTES / 2)
 			break;
 		usleep(10000);
 	}
-	EXPECT_GE(DEVICE_BYTES / 2, info_of(self).out_used_bytes);
-	EXPECT_LT(0, info_of(self).out_evictions_ahead);
-	EXPECT_EQ(info_of(self).out_evictions,
-		  info_of(self).out_evictions_ahead);
+	EXPECT_GE(DEVICE_BYTES / 2, info_of().out_used_bytes);
+	EXPECT_LT(0, info_of().out_evictions_ahead);
+	EXPECT_EQ(info_of().out_evictions, info_of().out_evictions_ahead);
 	/* No fault or prefetch had to evict. */
-	EXPECT_EQ(0, session_stats(&self->session, 0).out_evictions);
-	EXPECT_EQ(-1, pages_check(self->buf, len, 1));
+	EXPECT_EQ(0, stats_of(A).out_evictions);
+	EXPECT_EQ(-1, pages_check(buf, len, 1));
 }
 
 TEST_F(oversubscribe, evicted_page_reports_cause_and_time)
 {
 	struct hmmrt_page page;
 
-	pages_fill(self->buf, DEVICE_BYTES + BLOCK_BYTES, 1);
-	ASSERT_EQ(0, prefetch(self, self->buf, DEVICE_BYTES, NULL));
-	ASSERT_EQ(0, prefetch(self, self->buf + DEVICE_BYTES, BLOCK_BYTES,
-			      NULL));
-	ASSERT_EQ(0, cmd_pages(self->space, self->buf, PAGE_BYTES, &page));
+	pages_fill(buf, DEVICE_BYTES + BLOCK_BYTES, 1);
+	ASSERT_EQ(0, prefetch(A, buf, DEVICE_BYTES));
+	ASSERT_EQ(0, prefetch(A, buf + DEVICE_BYTES, BLOCK_BYTES));
+	ASSERT_EQ(0, cmd_pages(space, buf, PAGE_BYTES, &page));
 	EXPECT_EQ(HOST, page.location);
 	EXPECT_EQ(HMMRT_CAUSE_EVICTION, page.cause);
 	EXPECT_NE(0, page.time);
-	EXPECT_EQ(0, page.mapped_by & 1u << self->id);
+	EXPECT_EQ(0, page.mapped_by & 1u << id_of(A));
 }
 
 TEST_F(oversubscribe, can_be_disabled_for_one_device)
 {
 	struct hmmrt_prefetch result;
 
-	ASSERT_EQ(0, cmd_set_knob(self->space, HMMRT_SCOPE_DEVICE, self->id,
+	ASSERT_EQ(0, cmd_set_knob(space, HMMRT_SCOPE_DEVICE, id_of(A),
 				  HMMRT_KNOB_OVERSUBSCRIPTION, 0));
-	pages_fill(self->buf, DEVICE_BYTES, 1);
-	ASSERT_EQ(0, prefetch(self, self->buf, DEVICE_BYTES, NULL));
-	ASSERT_EQ(0, prefetch(self, self->buf + DEVICE_BYTES, BLOCK_BYTES,
-			      &result));
+	pages_fill(buf, DEVICE_BYTES, 1);
+	ASSERT_EQ(0, prefetch(A, buf, DEVICE_BYTES));
+	ASSERT_EQ(0,
+		  prefetch_result(A, buf + DEVICE_BYTES, BLOCK_BYTES, &result));
 	EXPECT_EQ(BLOCK_PAGES, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
-	EXPECT_EQ(0, info_of(self).out_evictions);
+	EXPECT_EQ(0, info_of().out_evictions);
 }
 
 /*
@@ -224,18 +185,16 @@ TEST_F(oversubscribe, can_be_disabled)
 	uint64_t refused;
 
 	ASSERT_TRUE(set_oversubscription(false));
-	pages_fill(self->buf, 2 * DEVICE_BYTES, 1);
-	ASSERT_EQ(0, prefetch(self, self->buf, DEVICE_BYTES, NULL));
-	ASSERT_EQ(0, prefetch(self, self->buf + DEVICE_BYTES, BLOCK_BYTES,
-			      &result));
+	pages_fill(buf, 2 * DEVICE_BYTES, 1);
+	ASSERT_EQ(0, prefetch(A, buf, DEVICE_BYTES));
+	ASSERT_EQ(0,
+		  prefetch_result(A, buf + DEVICE_BYTES, BLOCK_BYTES, &result));
 	EXPECT_EQ(BLOCK_PAGES, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
-	refused = session_stats(&self->session, 0).out_memory_refusals;
+	refused = stats_of(A).out_memory_refusals;
 	EXPECT_EQ(1, refused);
-	ASSERT_VALUE(pages_sum(2 * DEVICE_BYTES, 1),
-		     agent_sum(agent_of(self, 0), self->buf, 2 * DEVICE_BYTES,
-			       PAGE_BYTES));
-	EXPECT_EQ(DEVICE_PAGES, pages_here(self, self->buf, DEVICE_BYTES));
-	stats = session_stats(&self->session, 0);
+	ASSERT_SUM(A, buf, 2 * DEVICE_BYTES, 1);
+	EXPECT_AT(A, buf, DEVICE_BYTES);
+	stats = stats_of(A);
 	EXPECT_EQ(0, stats.out_evictions);
 	/* At least one refused fault for each of the other blocks. */
 	EXPECT_LE(refused + CHUNKS - 1, stats.out_memory_refusals);
@@ -248,29 +207,22 @@ TEST_F(oversubscribe, can_be_disabled)
  */
 TEST_F(oversubscribe, duplicates_are_evicted)
 {
-	char *rest = self->buf + DEVICE_BYTES;
+	char *rest = buf + DEVICE_BYTES;
 	struct hmmrt_prefetch result;
 
-	pages_fill(self->buf, 2 * DEVICE_BYTES, 1);
-	ASSERT_EQ(0, cmd_advise(self->space, self->buf, DEVICE_BYTES,
-				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
-	ASSERT_EQ(0, prefetch(self, self->buf, DEVICE_BYTES, NULL));
-	ASSERT_EQ((int64_t)DEVICE_BYTES,
-		  device_used_bytes(self->space, self->id));
-	ASSERT_EQ(0, prefetch(self, rest, BLOCK_BYTES, &result));
+	pages_fill(buf, 2 * DEVICE_BYTES, 1);
+	ASSERT_EQ(0, advise(buf, DEVICE_BYTES, SET_READ_MOSTLY));
+	ASSERT_EQ(0, prefetch(A, buf, DEVICE_BYTES));
+	ASSERT_EQ((int64_t)DEVICE_BYTES, device_used_bytes(space, id_of(A)));
+	ASSERT_EQ(0, prefetch_result(A, rest, BLOCK_BYTES, &result));
 	EXPECT_EQ(BLOCK_PAGES, result.out_pages_moved);
-	ASSERT_DONE(agent_fill(agent_of(self, 0), rest, DEVICE_BYTES,
-			       PAGE_BYTES, 5000));
-	EXPECT_EQ(DEVICE_PAGES, pages_here(self, rest, DEVICE_BYTES));
-	ASSERT_VALUE(pages_sum(DEVICE_BYTES, 1),
-		     agent_sum(agent_of(self, 0), self->buf, DEVICE_BYTES,
-			       PAGE_BYTES));
-	pages_fill(self->buf, DEVICE_BYTES, 9);
-	ASSERT_VALUE(pages_sum(DEVICE_BYTES, 9),
-		     agent_sum(agent_of(self, 0), self->buf, DEVICE_BYTES,
-			       PAGE_BYTES));
+	ASSERT_DONE(dev_fill(A, rest, DEVICE_BYTES, 5000));
+	EXPECT_AT(A, rest, DEVICE_BYTES);
+	ASSERT_SUM(A, buf, DEVICE_BYTES, 1);
+	pages_fill(buf, DEVICE_BYTES, 9);
+	ASSERT_SUM(A, buf, DEVICE_BYTES, 9);
 	EXPECT_EQ(-1, pages_check(rest, DEVICE_BYTES, 5000));
-	EXPECT_EQ(-1, pages_check(self->buf, DEVICE_BYTES, 9));
+	EXPECT_EQ(-1, pages_check(buf, DEVICE_BYTES, 9));
 }
 
 #define HOT	(amount(3, 2) * BLOCK_BYTES)
@@ -281,21 +233,17 @@ TEST_F(oversubscribe, duplicates_are_evicted)
  * take about four times the memory of the device. Returns how many of the hot
  * pages are on the device in the end.
  */
-static size_t hot_and_cold(FIXTURE_DATA(oversubscribe) *self,
-			   struct __test_metadata *_metadata)
+static size_t hot_and_cold(struct __test_metadata *_metadata)
 {
-	char *hot = self->buf, *cold = self->buf + HOT;
+	char *hot = buf, *cold = buf + HOT;
 	size_t at;
 
-	pages_fill(self->buf, HOT + COLD, 1);
+	pages_fill(buf, HOT + COLD, 1);
 	for (at = 0; at < COLD; at += BLOCK_BYTES) {
-		ASSERT_VALUE(pages_sum(HOT, 1),
-			     agent_sum(agent_of(self, 0), hot, HOT,
-				       PAGE_BYTES));
-		ASSERT_DONE(agent_fill(agent_of(self, 0), cold + at,
-				       BLOCK_BYTES, PAGE_BYTES, at));
+		ASSERT_SUM(A, hot, HOT, 1);
+		ASSERT_DONE(dev_fill(A, cold + at, BLOCK_BYTES, at));
 	}
-	return pages_here(self, hot, HOT);
+	return (size_t)count_at(A, hot, HOT);
 }
 
 /*
@@ -305,8 +253,8 @@ TEST_F(oversubscribe, frequently_used_pages_stay)
 {
 	struct hmmrt_stats stats;
 
-	EXPECT_EQ(HOT / PAGE_BYTES, hot_and_cold(self, _metadata));
-	stats = session_stats(&self->session, 0);
+	EXPECT_EQ(HOT / PAGE_BYTES, hot_and_cold(_metadata));
+	stats = stats_of(A);
 	EXPECT_LT(0, stats.out_evictions);
 	EXPECT_EQ(0, stats.out_thrashing_faults);
 
@@ -315,8 +263,8 @@ TEST_F(oversubscribe, frequently_used_pages_stay)
 	 * memory because of thrashing.
 	 */
 	ASSERT_TRUE(set_evict_by_access(false));
-	EXPECT_GT(HOT / PAGE_BYTES, hot_and_cold(self, _metadata));
-	stats = session_stats(&self->session, 0);
+	EXPECT_GT(HOT / PAGE_BYTES, hot_and_cold(_metadata));
+	stats = stats_of(A);
 	EXPECT_LT(0, stats.out_thrashing_faults);
 }
 
@@ -328,17 +276,14 @@ TEST_F(oversubscribe, two_devices_take_turns_on_all_memory)
 {
 	unsigned int round;
 
-	pages_fill(self->buf, MOST, 1);
+	pages_fill(buf, MOST, 1);
 	for (round = 1; round < 3; round++) {
-		ASSERT_DONE(agent_fill(agent_of(self, round % 2), self->buf,
-				       MOST, PAGE_BYTES, 1000 * round));
-		ASSERT_VALUE(pages_sum(MOST, 1000 * round),
-			     agent_sum(agent_of(self, (round + 1) % 2),
-				       self->buf, MOST, PAGE_BYTES));
+		ASSERT_DONE(dev_fill(round % 2, buf, MOST, 1000 * round));
+		ASSERT_SUM((round + 1) % 2, buf, MOST, 1000 * round);
 	}
-	EXPECT_LT(0, session_stats(&self->session, 0).out_evictions);
-	EXPECT_LT(0, session_stats(&self->session, 1).out_evictions);
-	EXPECT_EQ(-1, pages_check(self->buf, MOST, 1000 * (round - 1)));
+	EXPECT_LT(0, stats_of(A).out_evictions);
+	EXPECT_LT(0, stats_of(B).out_evictions);
+	EXPECT_EQ(-1, pages_check(buf, MOST, 1000 * (round - 1)));
 }
 
 /*
@@ -348,26 +293,24 @@ TEST_F(oversubscribe, two_devices_take_turns_on_all_memory)
 TEST_F(oversubscribe, two_devices_and_a_prefetch_lose_no_write)
 {
 	const size_t half = MOST / 2, own = DEVICE_BYTES / 2;
-	char *other = arena_anon(own);
+	char *other = FILLED(own);
 	unsigned int device, round;
 
-	ASSERT_NE(NULL, other);
-	pages_fill(other, own, 1);
 	for (device = 0; device < 2; device++) {
-		const uint64_t args[] = { (uintptr_t)self->buf + device * half,
-					  half, PAGE_BYTES, 1000 * device };
+		const uint64_t args[] = { (uintptr_t)buf + device * half, half,
+					  PAGE_BYTES, 1000 * device };
 
-		agent_post(agent_of(self, device), 0, AGENT_FILL, args,
+		agent_post(agent_of(device), 0, AGENT_FILL, args,
 			   ARRAY_SIZE(args));
 	}
 	for (round = 0; round < 20; round++) {
-		ASSERT_EQ(0, prefetch(self, other, own, NULL));
+		ASSERT_EQ(0, prefetch(A, other, own));
 		ASSERT_EQ(-1, pages_check(other, own, 1 + round));
 		pages_fill(other, own, 2 + round);
 	}
 	for (device = 0; device < 2; device++) {
-		ASSERT_DONE(agent_wait(agent_of(self, device), 0, LIMIT_S));
-		EXPECT_EQ(-1, pages_check(self->buf + device * half, half,
+		ASSERT_DONE(dev_wait(device, 0, LIMIT_S));
+		EXPECT_EQ(-1, pages_check(buf + device * half, half,
 					  1000 * device));
 	}
 }
@@ -385,7 +328,7 @@ FIXTURE_SETUP(processes)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
 		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
-	ASSERT_EQ(0, load_devices(self->parameters, LESS_BYTES));
+	ASSERT_EQ(0, simgpu_replace(self->parameters, two_devices(LESS_BYTES)));
 	self->fd = open_manager();
 	ASSERT_EQ(0, device_named(self->fd, "hmmrt-gpu0", &self->id));
 }
@@ -405,7 +348,6 @@ FIXTURE_TEARDOWN(processes)
 static int fill_and_sum(size_t len, unsigned int rounds)
 {
 	char *buf = arena_anon(len);
-	struct session session;
 	struct outcome outcome;
 	unsigned int round;
 	int rc = 1;
@@ -415,12 +357,10 @@ static int fill_and_sum(size_t len, unsigned int rounds)
 	for (round = 0; round < rounds; round++) {
 		const uint64_t first = getpid() + 100000ULL * round;
 
-		outcome = agent_fill(session_agent(&session), buf, len,
-				     PAGE_BYTES, first);
+		outcome = dev_fill(A, buf, len, first);
 		if (outcome.error || outcome.signal)
 			goto out;
-		outcome = agent_sum(session_agent(&session), buf, len,
-				    PAGE_BYTES);
+		outcome = dev_sum(A, buf, len);
 		if (outcome.error || outcome.signal ||
 		    outcome.value != pages_sum(len, first) ||
 		    (round % 2 && pages_check(buf, len, first) != -1))
@@ -432,7 +372,7 @@ out:
 	 * Not session_end(), which checks that the device memory is free: other
 	 * processes still use the device. The test checks that at its end.
 	 */
-	session_unbind(&session, 0);
+	session_unbind(&session, A);
 	close(session.space);
 	return rc;
 }
@@ -492,7 +432,6 @@ static size_t miscounted(uint64_t expected)
 
 struct taker {
 	pthread_t thread;
-	int space;
 	bool stop;
 	int rc;
 };
@@ -503,9 +442,8 @@ static void *take_entries(void *arg)
 	struct taker *taker = arg;
 
 	while (!taker->rc && !__atomic_load_n(&taker->stop, __ATOMIC_RELAXED))
-		taker->rc = cmd_advise(taker->space, area,
-				       area_words * sizeof(*area),
-				       HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0);
+		taker->rc = advise(area, area_words * sizeof(*area),
+				   UNSET_READ_MOSTLY);
 	return NULL;
 }
 
@@ -517,39 +455,32 @@ static void *take_entries(void *arg)
 TEST_F(processes, concurrent_invalidations_lose_no_write)
 {
 	struct taker taker = { 0 };
-	struct session session;
-	struct agent *agent;
 	unsigned int lane;
 	pid_t other;
 
 	area_words = SHARE_BYTES / sizeof(*area);
-	area = arena_anon(SHARE_BYTES);
-	ASSERT_NE(NULL, area);
+	area = ANON(SHARE_BYTES);
 	job = count_up;
 	count_rounds = amount(6, 3);
-	ASSERT_EQ(0, session_start(&session, 1, 2));
-	agent = session_agent(&session);
+	DEVICES_SETUP(.lanes = 2);
 	other = start_process(SHARE_BYTES, 2);
 	for (lane = 0; lane < 2; lane++)
-		agent_post(agent, lane, AGENT_CALL,
-			   (uint64_t[]){ (uintptr_t)run_job }, 1);
-	taker.space = session.space;
+		DEV_POST(A, lane, AGENT_CALL, (uintptr_t)run_job);
 	ASSERT_EQ(0, pthread_create(&taker.thread, NULL, take_entries, &taker));
 	for (lane = 0; lane < 2;) {
-		struct outcome outcome = agent_wait(agent, lane, 0);
+		struct outcome outcome = dev_wait(A, lane, 0);
 
 		lane += outcome.error != -ETIMEDOUT;
-		EXPECT_EQ(0, cmd_prefetch(session.space, area, SHARE_BYTES,
-					  HOST, NULL));
+		EXPECT_EQ(0, prefetch(HOST, area, SHARE_BYTES));
 	}
 	__atomic_store_n(&taker.stop, true, __ATOMIC_RELAXED);
 	ASSERT_EQ(0, pthread_join(taker.thread, NULL));
 	EXPECT_EQ(0, taker.rc);
 	for (lane = 0; lane < 2; lane++)
-		ASSERT_DONE(agent_wait(agent, lane, 0));
+		ASSERT_DONE(dev_wait(A, lane, 0));
 	EXPECT_EQ(0, miscounted(2 * count_rounds));
 	EXPECT_TRUE(ends_well(other));
-	session_unbind(&session, 0);
+	session_unbind(&session, A);
 	close(session.space);
 }
 
@@ -581,30 +512,6 @@ TEST_F(processes, killed_processes_do_not_harm_others)
 
 /* --- a device of one chunk ------------------------------------------------ */
 
-FIXTURE(tiny) {
-	char parameters[SIMGPU_PARAMETERS];
-	struct session session;
-	char *buf;
-};
-
-FIXTURE_SETUP(tiny)
-{
-	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
-	ASSERT_EQ(0, simgpu_replace(self->parameters, "devices=1 memory=2"));
-	area_words = 4 * BLOCK_BYTES / sizeof(*area);
-	area = arena_anon(4 * BLOCK_BYTES);
-	ASSERT_NE(NULL, area);
-}
-
-FIXTURE_TEARDOWN(tiny)
-{
-	if (!self->parameters[0])
-		return;
-	EXPECT_EQ(0, session_end(&self->session));
-	EXPECT_EQ(0, simgpu_restore(self->parameters));
-}
-
 /* Each instruction reads from one block and writes to another. */
 static void copy_back_and_forth(uint64_t *words, size_t count)
 {
@@ -625,27 +532,37 @@ static void copy_back_and_forth(uint64_t *words, size_t count)
 	}
 }
 
-static void try_to_copy(FIXTURE_DATA(tiny) *self,
-			struct __test_metadata *_metadata, bool read_mostly)
+FIXTURE(tiny) {
+};
+
+FIXTURE_SETUP(tiny)
+{
+	area_words = 4 * BLOCK_BYTES / sizeof(*area);
+	area = ANON(4 * BLOCK_BYTES);
+	job = copy_back_and_forth;
+	DEVICES_SETUP(.load = "devices=1 memory=2");
+}
+
+FIXTURE_TEARDOWN(tiny)
+{
+	DEVICES_TEARDOWN();
+}
+
+static void try_to_copy(struct __test_metadata *_metadata, bool read_mostly)
 {
 	size_t i;
 
-	job = copy_back_and_forth;
-	ASSERT_EQ(0, session_start(&self->session, 1, 1));
 	for (i = 0; i < area_words; i++)
 		area[i] = 3 * i;
 	if (read_mostly)
-		ASSERT_EQ(0, cmd_advise(self->session.space, area,
-					2 * BLOCK_BYTES,
-					HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
-	agent_post(session_agent(&self->session), 0, AGENT_CALL,
-		   (uint64_t[]){ (uintptr_t)run_job }, 1);
-	ASSERT_DONE(agent_wait(session_agent(&self->session), 0, LIMIT_S));
+		ASSERT_EQ(0, advise(area, 2 * BLOCK_BYTES, SET_READ_MOSTLY));
+	DEV_POST(A, 0, AGENT_CALL, (uintptr_t)run_job);
+	ASSERT_DONE(dev_wait(A, 0, LIMIT_S));
 	area[1]--;
 	for (i = 0; i < area_words / 2; i++)
 		ASSERT_EQ(area[i], area[area_words / 2 + i]);
-	EXPECT_LT(0, session_stats(&self->session, 0).out_evictions);
-	EXPECT_LT(0, session_stats(&self->session, 0).out_thrashing_faults);
+	EXPECT_LT(0, stats_of(A).out_evictions);
+	EXPECT_LT(0, stats_of(A).out_thrashing_faults);
 }
 
 /*
@@ -654,12 +571,12 @@ static void try_to_copy(FIXTURE_DATA(tiny) *self,
  */
 TEST_F(tiny, instruction_over_device_size_completes)
 {
-	try_to_copy(self, _metadata, false);
+	try_to_copy(_metadata, false);
 }
 
 TEST_F(tiny, instruction_with_duplicate_over_device_size_completes)
 {
-	try_to_copy(self, _metadata, true);
+	try_to_copy(_metadata, true);
 }
 
 TEST_HARNESS_MAIN
