@@ -6,34 +6,34 @@
  * parameters afterwards.
  */
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 
-#include "lib/harness.h"
-#include "lib/modules.h"
-#include "lib/session.h"
+#include "lib/fixture.h"
 #include "lib/setting.h"
 
-#define HOST		HMMRT_LOCATION_HOST
 #define DEVICE_BYTES	(16UL << 20)
 #define MODULE		"devices=2 memory=16"
 #define MOST		(2 * DEVICE_BYTES)
 #define NO_LIMIT	HMMRT_QUOTA_NO_LIMIT
 #define DEFAULT		HMMRT_PRIORITY_DEFAULT
 
-static struct hmmrt_quota quota_of(const struct session *session)
+static struct hmmrt_quota get_quota(void)
 {
 	struct hmmrt_quota quota;
 
-	if (cmd_get_quota(session->space, session->devices[0].id, &quota))
+	if (cmd_get_quota(space, id_of(A), &quota))
 		quota.out_used_bytes = -1;
 	return quota;
 }
 
-static int limit_to(const struct session *session, uint64_t limit)
+static int set_quota(uint64_t limit, uint32_t priority)
 {
-	return cmd_set_quota(session->space, session->devices[0].id, limit,
-			     DEFAULT, NULL);
+	return cmd_set_quota(space, id_of(A), limit, priority, NULL);
+}
+
+static int limit_to(uint64_t limit)
+{
+	return set_quota(limit, DEFAULT);
 }
 
 /* --- one process ---------------------------------------------------------- */
@@ -48,11 +48,6 @@ struct holder {
 };
 
 FIXTURE(quota) {
-	char parameters[SIMGPU_PARAMETERS];
-	struct session session;
-	int space;
-	uint32_t id;
-	char *buf;
 	struct holder holder;		/* pid 0: not started */
 };
 
@@ -60,33 +55,24 @@ static bool end_holder(FIXTURE_DATA(quota) *self);
 
 FIXTURE_SETUP(quota)
 {
-	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
-	ASSERT_EQ(0, simgpu_replace(self->parameters, MODULE));
-	self->buf = arena_anon(MOST);
-	ASSERT_NE(NULL, self->buf);
-	ASSERT_EQ(0, session_start(&self->session, 1, 1));
-	self->space = self->session.space;
-	self->id = self->session.devices[0].id;
+	DEVICES_SETUP(.load = MODULE);
+	buf = ANON(MOST);
 }
 
 FIXTURE_TEARDOWN(quota)
 {
-	if (!self->parameters[0])
-		return;
 	if (self->holder.pid > 0)
 		end_holder(self);
 	EXPECT_TRUE(set_oversubscription(true));
-	EXPECT_EQ(0, session_end(&self->session));
-	EXPECT_EQ(0, simgpu_restore(self->parameters));
+	DEVICES_TEARDOWN();
 }
 
-static int run_holder(const FIXTURE_DATA(quota) *self, int orders, int answers)
+static int run_holder(int orders, int answers)
 {
 	char byte = 0;
 
 	/* An open descriptor would keep the binding. */
-	close(self->session.devices[0].gpu);
+	close(session.devices[0].gpu);
 	if (write(answers, &byte, 1) != 1)
 		return 1;
 	return (int)read(orders, &byte, 1);
@@ -104,7 +90,7 @@ static bool start_holder(FIXTURE_DATA(quota) *self)
 	holder->pid = fork();
 	if (!holder->pid) {
 		close(orders[1]);
-		_exit(run_holder(self, orders[0], answers[1]));
+		_exit(run_holder(orders[0], answers[1]));
 	}
 	close(orders[0]);
 	close(answers[1]);
@@ -123,31 +109,19 @@ static bool end_holder(FIXTURE_DATA(quota) *self)
 	return waitpid(pid, NULL, 0) == pid;
 }
 
-static struct agent *agent_of(FIXTURE_DATA(quota) *self)
+static size_t bytes_here(void)
 {
-	return session_agent(&self->session);
+	return PAGE_BYTES * (size_t)count_at(A, buf, MOST);
 }
 
-static int prefetch(const FIXTURE_DATA(quota) *self, const char *buf,
-		    size_t len, struct hmmrt_prefetch *result)
+static size_t charged(void)
 {
-	return cmd_prefetch(self->space, buf, len, self->id, result);
-}
-
-static size_t bytes_here(const FIXTURE_DATA(quota) *self)
-{
-	return PAGE_BYTES *
-	       (size_t)pages_at(self->space, self->buf, MOST, self->id);
-}
-
-static size_t charged(const FIXTURE_DATA(quota) *self)
-{
-	return quota_of(&self->session).out_used_bytes;
+	return get_quota().out_used_bytes;
 }
 
 TEST_F(quota, default_is_no_limit)
 {
-	struct hmmrt_quota quota = quota_of(&self->session);
+	struct hmmrt_quota quota = get_quota();
 
 	EXPECT_EQ(NO_LIMIT, quota.out_limit_bytes);
 	EXPECT_EQ(DEFAULT, quota.out_priority);
@@ -159,41 +133,36 @@ TEST_F(quota, default_is_no_limit)
 /* The charge is exact to the page for prefetches, faults, and munmap(). */
 TEST_F(quota, charge_equals_the_pages_on_the_device)
 {
-	pages_fill(self->buf, MOST, 1);
-	ASSERT_EQ(0, prefetch(self, self->buf, 3 * BLOCK_BYTES, NULL));
-	EXPECT_EQ(3 * BLOCK_BYTES, charged(self));
-	ASSERT_DONE(agent_fill(agent_of(self), self->buf + 4 * BLOCK_BYTES,
-			       BLOCK_BYTES / 2, PAGE_BYTES, 9));
-	EXPECT_LE(3 * BLOCK_BYTES + BLOCK_BYTES / 2, charged(self));
-	EXPECT_EQ(bytes_here(self), charged(self));
+	pages_fill(buf, MOST, 1);
+	ASSERT_EQ(0, prefetch(A, buf, 3 * BLOCK_BYTES));
+	EXPECT_EQ(3 * BLOCK_BYTES, charged());
+	ASSERT_DONE(dev_fill(A, buf + 4 * BLOCK_BYTES, BLOCK_BYTES / 2, 9));
+	EXPECT_LE(3 * BLOCK_BYTES + BLOCK_BYTES / 2, charged());
+	EXPECT_EQ(bytes_here(), charged());
 	/*
 	 * A CPU fault moves pages back to system memory, and the charge falls.
 	 */
-	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES / 4, 1));
-	EXPECT_EQ(bytes_here(self), charged(self));
-	EXPECT_GT(3 * BLOCK_BYTES + BLOCK_BYTES / 2, charged(self));
-	ASSERT_EQ(0, cmd_prefetch(self->space, self->buf, BLOCK_BYTES, HOST,
-				  NULL));
-	EXPECT_EQ(bytes_here(self), charged(self));
-	ASSERT_EQ(0, munmap(self->buf, MOST));
-	EXPECT_EQ(0, charged(self));
-	EXPECT_EQ(0, device_used_bytes(self->space, self->id));
+	ASSERT_EQ(-1, pages_check(buf, BLOCK_BYTES / 4, 1));
+	EXPECT_EQ(bytes_here(), charged());
+	EXPECT_GT(3 * BLOCK_BYTES + BLOCK_BYTES / 2, charged());
+	ASSERT_EQ(0, prefetch(HOST, buf, BLOCK_BYTES));
+	EXPECT_EQ(bytes_here(), charged());
+	ASSERT_EQ(0, munmap(buf, MOST));
+	EXPECT_EQ(0, charged());
+	EXPECT_EQ(0, device_used_bytes(space, id_of(A)));
 }
 
 TEST_F(quota, duplicates_are_charged)
 {
-	pages_fill(self->buf, BLOCK_BYTES, 1);
-	ASSERT_EQ(0, cmd_advise(self->space, self->buf, BLOCK_BYTES,
-				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
-	ASSERT_EQ(0, limit_to(&self->session, BLOCK_BYTES - PAGE_BYTES));
-	ASSERT_EQ(0, prefetch(self, self->buf, BLOCK_BYTES, NULL));
-	EXPECT_EQ(BLOCK_BYTES - PAGE_BYTES, charged(self));
-	ASSERT_VALUE(pages_sum(BLOCK_BYTES, 1),
-		     agent_sum(agent_of(self), self->buf, BLOCK_BYTES,
-			       PAGE_BYTES));
+	pages_fill(buf, BLOCK_BYTES, 1);
+	ASSERT_EQ(0, advise(buf, BLOCK_BYTES, SET_READ_MOSTLY));
+	ASSERT_EQ(0, limit_to(BLOCK_BYTES - PAGE_BYTES));
+	ASSERT_EQ(0, prefetch(A, buf, BLOCK_BYTES));
+	EXPECT_EQ(BLOCK_BYTES - PAGE_BYTES, charged());
+	ASSERT_SUM(A, buf, BLOCK_BYTES, 1);
 	/* A write by the CPU drops the duplicates. */
-	pages_fill(self->buf, BLOCK_BYTES, 7);
-	EXPECT_EQ(0, charged(self));
+	pages_fill(buf, BLOCK_BYTES, 7);
+	EXPECT_EQ(0, charged());
 }
 
 TEST_F(quota, limit_is_exact_to_the_page)
@@ -203,24 +172,22 @@ TEST_F(quota, limit_is_exact_to_the_page)
 	struct hmmrt_quota quota;
 
 	/* The fifth block is not populated. */
-	pages_fill(self->buf, 4 * BLOCK_BYTES, 1);
-	ASSERT_EQ(0, limit_to(&self->session, limit));
-	ASSERT_EQ(0, prefetch(self, self->buf, 5 * BLOCK_BYTES, &result));
+	pages_fill(buf, 4 * BLOCK_BYTES, 1);
+	ASSERT_EQ(0, limit_to(limit));
+	ASSERT_EQ(0, prefetch_result(A, buf, 5 * BLOCK_BYTES, &result));
 	EXPECT_EQ(limit / PAGE_BYTES, result.out_pages_moved);
 	EXPECT_EQ(5 * BLOCK_PAGES - limit / PAGE_BYTES,
 		  result.out_stayed[HMMRT_STAY_QUOTA]);
 	EXPECT_EQ(0, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
-	quota = quota_of(&self->session);
+	quota = get_quota();
 	EXPECT_EQ(limit, quota.out_used_bytes);
 	EXPECT_EQ(limit, quota.out_limit_bytes);
 	EXPECT_LT(0, quota.out_refused);
-	EXPECT_EQ(quota.out_refused,
-		  session_stats(&self->session, 0).out_quota_refusals);
+	EXPECT_EQ(quota.out_refused, stats_of(A).out_quota_refusals);
 	/* A prefetch does not evict the pages that it has moved itself. */
 	EXPECT_EQ(0, quota.out_evicted_bytes);
-	EXPECT_EQ(limit / PAGE_BYTES,
-		  (size_t)pages_at(self->space, self->buf, limit, self->id));
-	EXPECT_EQ(-1, pages_check(self->buf, 4 * BLOCK_BYTES, 1));
+	EXPECT_AT(A, buf, limit);
+	EXPECT_EQ(-1, pages_check(buf, 4 * BLOCK_BYTES, 1));
 }
 
 /* A prefetch of pages that are already there needs no additional charge. */
@@ -230,18 +197,16 @@ TEST_F(quota, pages_on_the_device_are_not_charged_again)
 	struct hmmrt_prefetch result;
 	struct hmmrt_quota quota;
 
-	pages_fill(self->buf, BLOCK_BYTES, 1);
-	ASSERT_EQ(0, prefetch(self, self->buf, BLOCK_BYTES, NULL));
-	ASSERT_EQ(0, limit_to(&self->session, BLOCK_BYTES));
-	ASSERT_EQ(0, cmd_prefetch(self->space, self->buf + hole, PAGE_BYTES,
-				  HOST, NULL));
-	ASSERT_EQ(0, cmd_prefetch(self->space, self->buf + 2 * hole, PAGE_BYTES,
-				  HOST, NULL));
-	EXPECT_EQ(BLOCK_BYTES - 2 * PAGE_BYTES, charged(self));
-	ASSERT_EQ(0, prefetch(self, self->buf, BLOCK_BYTES, &result));
+	pages_fill(buf, BLOCK_BYTES, 1);
+	ASSERT_EQ(0, prefetch(A, buf, BLOCK_BYTES));
+	ASSERT_EQ(0, limit_to(BLOCK_BYTES));
+	ASSERT_EQ(0, prefetch(HOST, buf + hole, PAGE_BYTES));
+	ASSERT_EQ(0, prefetch(HOST, buf + 2 * hole, PAGE_BYTES));
+	EXPECT_EQ(BLOCK_BYTES - 2 * PAGE_BYTES, charged());
+	ASSERT_EQ(0, prefetch_result(A, buf, BLOCK_BYTES, &result));
 	EXPECT_EQ(2, result.out_pages_moved);
 	EXPECT_EQ(BLOCK_PAGES - 2, result.out_pages_there);
-	quota = quota_of(&self->session);
+	quota = get_quota();
 	EXPECT_EQ(BLOCK_BYTES, quota.out_used_bytes);
 	EXPECT_EQ(0, quota.out_evicted_bytes);
 	EXPECT_EQ(0, quota.out_refused);
@@ -256,53 +221,48 @@ TEST_F(quota, process_at_its_limit_evicts_its_own_pages)
 	const size_t limit = 2 * BLOCK_BYTES;
 	unsigned int round;
 
-	pages_fill(self->buf, MOST, 1);
-	ASSERT_EQ(0, limit_to(&self->session, limit));
+	pages_fill(buf, MOST, 1);
+	ASSERT_EQ(0, limit_to(limit));
 	for (round = 1; round < 3; round++) {
-		ASSERT_DONE(agent_fill(agent_of(self), self->buf, MOST / 2,
-				       PAGE_BYTES, 1000 * round));
-		EXPECT_GE(limit, charged(self));
-		EXPECT_EQ(bytes_here(self), charged(self));
-		ASSERT_VALUE(pages_sum(MOST / 2, 1000 * round),
-			     agent_sum(agent_of(self), self->buf, MOST / 2,
-				       PAGE_BYTES));
-		EXPECT_GE(limit, charged(self));
+		ASSERT_DONE(dev_fill(A, buf, MOST / 2, 1000 * round));
+		EXPECT_GE(limit, charged());
+		EXPECT_EQ(bytes_here(), charged());
+		ASSERT_SUM(A, buf, MOST / 2, 1000 * round);
+		EXPECT_GE(limit, charged());
 	}
-	EXPECT_LT(0, quota_of(&self->session).out_evicted_bytes);
-	EXPECT_LT(0, session_stats(&self->session, 0).out_evictions);
-	EXPECT_EQ(-1, pages_check(self->buf, MOST / 2, 1000 * (round - 1)));
+	EXPECT_LT(0, get_quota().out_evicted_bytes);
+	EXPECT_LT(0, stats_of(A).out_evictions);
+	EXPECT_EQ(-1, pages_check(buf, MOST / 2, 1000 * (round - 1)));
 }
 
 TEST_F(quota, without_eviction_pages_over_the_limit_stay)
 {
 	ASSERT_TRUE(set_oversubscription(false));
-	pages_fill(self->buf, 4 * BLOCK_BYTES, 1);
-	ASSERT_EQ(0, limit_to(&self->session, BLOCK_BYTES));
-	ASSERT_DONE(agent_fill(agent_of(self), self->buf, 4 * BLOCK_BYTES,
-			       PAGE_BYTES, 50));
-	EXPECT_EQ(BLOCK_BYTES, charged(self));
-	EXPECT_EQ(0, session_stats(&self->session, 0).out_evictions);
-	EXPECT_LT(0, session_stats(&self->session, 0).out_quota_refusals);
-	EXPECT_EQ(-1, pages_check(self->buf, 4 * BLOCK_BYTES, 50));
+	pages_fill(buf, 4 * BLOCK_BYTES, 1);
+	ASSERT_EQ(0, limit_to(BLOCK_BYTES));
+	ASSERT_DONE(dev_fill(A, buf, 4 * BLOCK_BYTES, 50));
+	EXPECT_EQ(BLOCK_BYTES, charged());
+	EXPECT_EQ(0, stats_of(A).out_evictions);
+	EXPECT_LT(0, stats_of(A).out_quota_refusals);
+	EXPECT_EQ(-1, pages_check(buf, 4 * BLOCK_BYTES, 50));
 }
 
 TEST_F(quota, zero_leaves_all_pages_in_system_memory)
 {
 	struct hmmrt_prefetch result;
 
-	pages_fill(self->buf, BLOCK_BYTES, 1);
-	ASSERT_EQ(0, limit_to(&self->session, 0));
-	ASSERT_EQ(0, prefetch(self, self->buf, 2 * BLOCK_BYTES, &result));
+	pages_fill(buf, BLOCK_BYTES, 1);
+	ASSERT_EQ(0, limit_to(0));
+	ASSERT_EQ(0, prefetch_result(A, buf, 2 * BLOCK_BYTES, &result));
 	EXPECT_EQ(2 * BLOCK_PAGES, result.out_stayed[HMMRT_STAY_QUOTA]);
 	/* One call counts one refusal, however many attempts it made. */
-	EXPECT_EQ(1, quota_of(&self->session).out_refused);
-	ASSERT_DONE(agent_fill(agent_of(self), self->buf, BLOCK_BYTES,
-			       PAGE_BYTES, 50));
-	EXPECT_EQ(0, charged(self));
-	EXPECT_LE(BLOCK_PAGES, session_stats(&self->session, 0).out_remote_pages);
-	EXPECT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 50));
-	ASSERT_EQ(0, limit_to(&self->session, NO_LIMIT));
-	ASSERT_EQ(0, prefetch(self, self->buf, BLOCK_BYTES, &result));
+	EXPECT_EQ(1, get_quota().out_refused);
+	ASSERT_DONE(dev_fill(A, buf, BLOCK_BYTES, 50));
+	EXPECT_EQ(0, charged());
+	EXPECT_LE(BLOCK_PAGES, stats_of(A).out_remote_pages);
+	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, 50));
+	ASSERT_EQ(0, limit_to(NO_LIMIT));
+	ASSERT_EQ(0, prefetch_result(A, buf, BLOCK_BYTES, &result));
 	EXPECT_EQ(BLOCK_PAGES, result.out_pages_moved);
 }
 
@@ -311,17 +271,17 @@ TEST_F(quota, lower_limit_evicts_at_once)
 	struct hmmrt_quota quota;
 	struct hmmrt_page page;
 
-	pages_fill(self->buf, 4 * BLOCK_BYTES, 1);
-	ASSERT_EQ(0, prefetch(self, self->buf, 4 * BLOCK_BYTES, NULL));
-	ASSERT_EQ(0, cmd_set_quota(self->space, self->id, 2 * BLOCK_BYTES,
-				   DEFAULT, &quota));
+	pages_fill(buf, 4 * BLOCK_BYTES, 1);
+	ASSERT_EQ(0, prefetch(A, buf, 4 * BLOCK_BYTES));
+	ASSERT_EQ(0, cmd_set_quota(space, id_of(A), 2 * BLOCK_BYTES, DEFAULT,
+				   &quota));
 	EXPECT_EQ(2 * BLOCK_BYTES, quota.out_used_bytes);
 	EXPECT_EQ(2 * BLOCK_BYTES, quota.out_evicted_bytes);
-	ASSERT_EQ(0, cmd_pages(self->space, self->buf, PAGE_BYTES, &page));
+	ASSERT_EQ(0, cmd_pages(space, buf, PAGE_BYTES, &page));
 	EXPECT_EQ(HOST, page.location);
 	EXPECT_EQ(HMMRT_CAUSE_EVICTION, page.cause);
-	EXPECT_EQ(2 * BLOCK_BYTES, bytes_here(self));
-	EXPECT_EQ(-1, pages_check(self->buf, 4 * BLOCK_BYTES, 1));
+	EXPECT_EQ(2 * BLOCK_BYTES, bytes_here());
+	EXPECT_EQ(-1, pages_check(buf, 4 * BLOCK_BYTES, 1));
 }
 
 /*
@@ -330,49 +290,48 @@ TEST_F(quota, lower_limit_evicts_at_once)
  */
 TEST_F(quota, parent_stays_charged_after_fork)
 {
-	pages_fill(self->buf, BLOCK_BYTES, 1);
-	ASSERT_EQ(0, prefetch(self, self->buf, BLOCK_BYTES, NULL));
+	pages_fill(buf, BLOCK_BYTES, 1);
+	ASSERT_EQ(0, prefetch(A, buf, BLOCK_BYTES));
 	ASSERT_TRUE(start_holder(self));
-	ASSERT_EQ(0, munmap(self->buf, MOST));
-	EXPECT_EQ(BLOCK_BYTES, charged(self));
+	ASSERT_EQ(0, munmap(buf, MOST));
+	EXPECT_EQ(BLOCK_BYTES, charged());
 	ASSERT_TRUE(end_holder(self));
-	EXPECT_EQ(0, charged(self));
-	EXPECT_EQ(0, device_used_bytes(self->space, self->id));
+	EXPECT_EQ(0, charged());
+	EXPECT_EQ(0, device_used_bytes(space, id_of(A)));
 }
 
-static int bind_again(FIXTURE_DATA(quota) *self)
+static int bind_again(void)
 {
-	struct session_device *device = &self->session.devices[0];
+	struct session_device *device = &session.devices[0];
 	struct hmmrt_gpu_bind bind;
 
-	session_unbind(&self->session, 0);
+	session_unbind(&session, A);
 	device->gpu = open_gpu(0);
-	return cmd_bind_next(device->gpu, self->space, &bind);
+	return cmd_bind_next(device->gpu, space, &bind);
 }
 
 TEST_F(quota, limit_outlives_the_binding)
 {
 	struct hmmrt_quota quota;
 
-	ASSERT_EQ(0, cmd_set_quota(self->space, self->id, BLOCK_BYTES, 3,
-				   NULL));
-	ASSERT_EQ(0, bind_again(self));
-	quota = quota_of(&self->session);
+	ASSERT_EQ(0, set_quota(BLOCK_BYTES, 3));
+	ASSERT_EQ(0, bind_again());
+	quota = get_quota();
 	EXPECT_EQ(BLOCK_BYTES, quota.out_limit_bytes);
 	EXPECT_EQ(3, quota.out_priority);
 }
 
 TEST_F(quota, pages_of_a_former_binding_stay_charged)
 {
-	pages_fill(self->buf, BLOCK_BYTES, 1);
-	ASSERT_EQ(0, prefetch(self, self->buf, BLOCK_BYTES, NULL));
+	pages_fill(buf, BLOCK_BYTES, 1);
+	ASSERT_EQ(0, prefetch(A, buf, BLOCK_BYTES));
 	ASSERT_TRUE(start_holder(self));
 	/* Unbinding does not migrate pages that this process has not mapped. */
-	ASSERT_EQ(0, munmap(self->buf, BLOCK_BYTES));
-	ASSERT_EQ(0, bind_again(self));
-	EXPECT_EQ(BLOCK_BYTES, charged(self));
+	ASSERT_EQ(0, munmap(buf, BLOCK_BYTES));
+	ASSERT_EQ(0, bind_again());
+	EXPECT_EQ(BLOCK_BYTES, charged());
 	ASSERT_TRUE(end_holder(self));
-	EXPECT_EQ(0, charged(self));
+	EXPECT_EQ(0, charged());
 }
 
 /*
@@ -381,25 +340,25 @@ TEST_F(quota, pages_of_a_former_binding_stay_charged)
  */
 TEST_F(quota, account_is_freed_with_its_last_page)
 {
-	pages_fill(self->buf, 2 * BLOCK_BYTES, 1);
-	ASSERT_EQ(0, prefetch(self, self->buf, 2 * BLOCK_BYTES, NULL));
-	ASSERT_EQ(0, limit_to(&self->session, BLOCK_BYTES));
-	EXPECT_EQ(BLOCK_BYTES, quota_of(&self->session).out_evicted_bytes);
+	pages_fill(buf, 2 * BLOCK_BYTES, 1);
+	ASSERT_EQ(0, prefetch(A, buf, 2 * BLOCK_BYTES));
+	ASSERT_EQ(0, limit_to(BLOCK_BYTES));
+	EXPECT_EQ(BLOCK_BYTES, get_quota().out_evicted_bytes);
 	ASSERT_TRUE(start_holder(self));
-	ASSERT_EQ(0, munmap(self->buf, 2 * BLOCK_BYTES));
+	ASSERT_EQ(0, munmap(buf, 2 * BLOCK_BYTES));
 	/*
 	 * Only the child maps the pages now: they are charged to the same
 	 * account.
 	 */
-	ASSERT_EQ(0, bind_again(self));
-	EXPECT_EQ(BLOCK_BYTES, charged(self));
-	EXPECT_EQ(BLOCK_BYTES, quota_of(&self->session).out_evicted_bytes);
-	session_unbind(&self->session, 0);
+	ASSERT_EQ(0, bind_again());
+	EXPECT_EQ(BLOCK_BYTES, charged());
+	EXPECT_EQ(BLOCK_BYTES, get_quota().out_evicted_bytes);
+	session_unbind(&session, A);
 	ASSERT_TRUE(end_holder(self));
-	EXPECT_EQ(0, device_used_bytes(self->space, self->id));
-	ASSERT_EQ(0, bind_again(self));
-	EXPECT_EQ(0, quota_of(&self->session).out_evicted_bytes);
-	EXPECT_EQ(BLOCK_BYTES, quota_of(&self->session).out_limit_bytes);
+	EXPECT_EQ(0, device_used_bytes(space, id_of(A)));
+	ASSERT_EQ(0, bind_again());
+	EXPECT_EQ(0, get_quota().out_evicted_bytes);
+	EXPECT_EQ(BLOCK_BYTES, get_quota().out_limit_bytes);
 }
 
 /*
@@ -411,22 +370,18 @@ TEST_F(quota, privileged_setting_is_the_maximum)
 	const uint64_t limit = 2 * BLOCK_BYTES;
 
 	ASSERT_EQ(0, seteuid(65534));
-	EXPECT_EQ(-EPERM, cmd_set_quota(self->space, self->id, NO_LIMIT,
-					DEFAULT + 1, NULL));
-	EXPECT_EQ(0, cmd_set_quota(self->space, self->id, limit, 5, NULL));
-	EXPECT_EQ(0, cmd_set_quota(self->space, self->id, NO_LIMIT, DEFAULT,
-				   NULL));
+	EXPECT_EQ(-EPERM, set_quota(NO_LIMIT, DEFAULT + 1));
+	EXPECT_EQ(0, set_quota(limit, 5));
+	EXPECT_EQ(0, set_quota(NO_LIMIT, DEFAULT));
 	ASSERT_EQ(0, seteuid(0));
-	ASSERT_EQ(0, cmd_set_quota(self->space, self->id, limit, 5, NULL));
+	ASSERT_EQ(0, set_quota(limit, 5));
 	ASSERT_EQ(0, seteuid(65534));
-	EXPECT_EQ(-EPERM, cmd_set_quota(self->space, self->id,
-					limit + PAGE_BYTES, 5, NULL));
-	EXPECT_EQ(-EPERM, cmd_set_quota(self->space, self->id, limit, 6, NULL));
-	EXPECT_EQ(0, cmd_set_quota(self->space, self->id, PAGE_BYTES, 0, NULL));
-	EXPECT_EQ(0, cmd_set_quota(self->space, self->id, limit, 5, NULL));
+	EXPECT_EQ(-EPERM, set_quota(limit + PAGE_BYTES, 5));
+	EXPECT_EQ(-EPERM, set_quota(limit, 6));
+	EXPECT_EQ(0, set_quota(PAGE_BYTES, 0));
+	EXPECT_EQ(0, set_quota(limit, 5));
 	ASSERT_EQ(0, seteuid(0));
-	EXPECT_EQ(0, cmd_set_quota(self->space, self->id, NO_LIMIT,
-				   HMMRT_PRIORITY_MAX, NULL));
+	EXPECT_EQ(0, set_quota(NO_LIMIT, HMMRT_PRIORITY_MAX));
 }
 
 TEST_F(quota, bad_arguments_are_refused)
@@ -434,7 +389,7 @@ TEST_F(quota, bad_arguments_are_refused)
 	const struct hmmrt_quota good = {
 		.operation = HMMRT_QUOTA_SET,
 		.scope = HMMRT_QUOTA_OF_SPACE,
-		.device_id = self->id,
+		.device_id = id_of(A),
 		.limit_bytes = BLOCK_BYTES,
 	};
 	struct hmmrt_quota arg;
@@ -443,13 +398,13 @@ TEST_F(quota, bad_arguments_are_refused)
 	do {								\
 		arg = good;						\
 		arg._member = (_value);					\
-		EXPECT_EQ((_error), cmd_quota(self->space, &arg));	\
+		EXPECT_EQ((_error), cmd_quota(space, &arg));		\
 	} while (0)
 
 	TRY(-EINVAL, operation, HMMRT_QUOTA_SET + 1);
 	TRY(-EINVAL, scope, 0);
 	TRY(-EINVAL, scope, HMMRT_QUOTA_OF_SPACE | HMMRT_QUOTA_OF_CGROUP);
-	TRY(-ENODEV, device_id, self->id + 1);
+	TRY(-ENODEV, device_id, id_of(A) + 1);
 	TRY(-ENODEV, device_id, HMMRT_MAX_DEVICES);
 	TRY(-ENODEV, device_id, UINT32_MAX);
 	TRY(-EINVAL, cgroup_fd, 1);
@@ -464,7 +419,7 @@ TEST_F(quota, bad_arguments_are_refused)
 	arg.operation = HMMRT_QUOTA_GET;
 	arg.limit_bytes = 0;
 	arg.priority = 1;
-	EXPECT_EQ(-EINVAL, cmd_quota(self->space, &arg));
+	EXPECT_EQ(-EINVAL, cmd_quota(space, &arg));
 }
 
 TEST_HARNESS_MAIN
