@@ -4,9 +4,7 @@
  * rest, regardless of how much memory the others have. Loads hmmrt_simgpu with
  * four devices, and restores the module and its parameters afterwards.
  */
-#include "lib/harness.h"
-#include "lib/modules.h"
-#include "lib/session.h"
+#include "lib/fixture.h"
 #include "lib/setting.h"
 
 #define DEVICES		4
@@ -20,61 +18,29 @@ enum { LARGE, SMALL, TINY, MIDDLE };
 static const size_t bytes[DEVICES] = { 64 * MIB, 8 * MIB, 2 * MIB, 32 * MIB };
 
 FIXTURE(sizes) {
-	char parameters[SIMGPU_PARAMETERS];	/* before the test */
-	struct session session;
-	int space;
-	char *buf;
 };
 
 FIXTURE_SETUP(sizes)
 {
-	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
-	ASSERT_EQ(0,
-		  simgpu_replace(self->parameters, "devices=4 memory=" SIZES));
-	ASSERT_EQ(0, session_start(&self->session, DEVICES, 1));
-	self->space = self->session.space;
-	self->buf = arena_anon(LEN);
-	ASSERT_NE(NULL, self->buf);
-	pages_fill(self->buf, LEN, 1);
+	DEVICES_SETUP(.devices = DEVICES, .bytes = LEN,
+		      .load = "devices=4 memory=" SIZES);
 }
 
 FIXTURE_TEARDOWN(sizes)
 {
-	if (!self->parameters[0])
-		return;
 	EXPECT_TRUE(set_oversubscription(true));
-	EXPECT_EQ(0, session_end(&self->session));
-	EXPECT_EQ(0, simgpu_restore(self->parameters));
-}
-
-static uint32_t id_of(const FIXTURE_DATA(sizes) *self, unsigned int device)
-{
-	return self->session.devices[device].id;
-}
-
-static struct agent *agent_of(FIXTURE_DATA(sizes) *self, unsigned int device)
-{
-	return &self->session.devices[device].agent;
+	DEVICES_TEARDOWN();
 }
 
 /* Returns how many pages of the buffer are on a device. */
-static size_t pages_on(const FIXTURE_DATA(sizes) *self, unsigned int device)
+static size_t pages_on(unsigned int device)
 {
-	return (size_t)pages_at(self->space, self->buf, LEN,
-				id_of(self, device));
+	return (size_t)count_at(device, buf, LEN);
 }
 
 static size_t pages_of(unsigned int device)
 {
 	return bytes[device] / PAGE_BYTES;
-}
-
-static int prefetch(const FIXTURE_DATA(sizes) *self, unsigned int device,
-		    struct hmmrt_prefetch *result)
-{
-	return cmd_prefetch(self->space, self->buf, LEN, id_of(self, device),
-			    result);
 }
 
 TEST_F(sizes, each_device_reports_its_own_size)
@@ -83,8 +49,7 @@ TEST_F(sizes, each_device_reports_its_own_size)
 	unsigned int device;
 
 	for (device = 0; device < DEVICES; device++) {
-		ASSERT_EQ(0, cmd_device_info(self->space, id_of(self, device),
-					     &info));
+		ASSERT_EQ(0, cmd_device_info(space, id_of(device), &info));
 		EXPECT_EQ(bytes[device], info.out_memory_bytes);
 	}
 }
@@ -93,19 +58,18 @@ TEST_F(sizes, small_device_is_full_when_a_large_one_takes_all)
 {
 	struct hmmrt_prefetch result;
 
-	ASSERT_EQ(0, prefetch(self, SMALL, &result));
+	ASSERT_EQ(0, prefetch_result(SMALL, buf, LEN, &result));
 	EXPECT_EQ(pages_of(SMALL), result.out_pages_moved);
 	EXPECT_EQ(PAGES - pages_of(SMALL),
 		  result.out_stayed[HMMRT_STAY_NO_MEMORY]);
-	EXPECT_EQ(pages_of(SMALL), pages_on(self, SMALL));
+	EXPECT_EQ(pages_of(SMALL), pages_on(SMALL));
 
-	ASSERT_EQ(0, prefetch(self, LARGE, &result));
+	ASSERT_EQ(0, prefetch_result(LARGE, buf, LEN, &result));
 	EXPECT_EQ(PAGES, result.out_pages_moved);
-	EXPECT_EQ(PAGES, pages_on(self, LARGE));
-	EXPECT_EQ(0, device_used_bytes(self->space, id_of(self, SMALL)));
-	ASSERT_VALUE(pages_sum(LEN, 1), agent_sum(agent_of(self, LARGE),
-						  self->buf, LEN, PAGE_BYTES));
-	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
+	EXPECT_EQ(PAGES, pages_on(LARGE));
+	EXPECT_EQ(0, device_used_bytes(space, id_of(SMALL)));
+	ASSERT_SUM(LARGE, buf, LEN, 1);
+	EXPECT_EQ(-1, pages_check(buf, LEN, 1));
 }
 
 /*
@@ -116,14 +80,14 @@ TEST_F(sizes, small_device_takes_what_fits_from_a_large_one)
 {
 	struct hmmrt_prefetch result;
 
-	ASSERT_EQ(0, prefetch(self, LARGE, NULL));
-	ASSERT_EQ(0, prefetch(self, SMALL, &result));
+	ASSERT_EQ(0, prefetch(LARGE, buf, LEN));
+	ASSERT_EQ(0, prefetch_result(SMALL, buf, LEN, &result));
 	EXPECT_EQ(pages_of(SMALL), result.out_pages_moved);
 	EXPECT_EQ(PAGES - pages_of(SMALL),
 		  result.out_stayed[HMMRT_STAY_NO_MEMORY]);
-	EXPECT_EQ(pages_of(SMALL), pages_on(self, SMALL));
-	EXPECT_EQ(PAGES - pages_of(SMALL), pages_on(self, LARGE));
-	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
+	EXPECT_EQ(pages_of(SMALL), pages_on(SMALL));
+	EXPECT_EQ(PAGES - pages_of(SMALL), pages_on(LARGE));
+	EXPECT_EQ(-1, pages_check(buf, LEN, 1));
 }
 
 /*
@@ -138,11 +102,10 @@ TEST_F(sizes, faults_on_a_full_device_map_system_memory)
 	for (device = 0; device < DEVICES; device++) {
 		const size_t capacity = pages_of(device);
 
-		ASSERT_DONE(agent_fill(agent_of(self, device), self->buf, LEN,
-				       PAGE_BYTES, 1000 * device));
+		ASSERT_DONE(dev_fill(device, buf, LEN, 1000 * device));
 		EXPECT_EQ(capacity < PAGES ? capacity : PAGES,
-			  pages_on(self, device));
-		ASSERT_EQ(-1, pages_check(self->buf, LEN, 1000 * device));
+			  pages_on(device));
+		ASSERT_EQ(-1, pages_check(buf, LEN, 1000 * device));
 	}
 }
 
@@ -154,23 +117,19 @@ TEST_F(sizes, all_devices_are_filled_at_the_same_time)
 	struct outcome outcome;
 
 	for (device = 0; device < DEVICES; device++) {
-		char *buf = arena_anon(LEN);
-
-		ASSERT_NE(NULL, buf);
-		args[device][0] = (uintptr_t)buf;
+		args[device][0] = (uintptr_t)ANON(LEN);
 		args[device][1] = LEN;
 		args[device][2] = PAGE_BYTES;
 		args[device][3] = 100 * device;
-		agent_post(agent_of(self, device), 0, AGENT_FILL, args[device],
+		agent_post(agent_of(device), 0, AGENT_FILL, args[device],
 			   ARRAY_SIZE(args[device]));
 	}
 	for (device = 0; device < DEVICES; device++) {
-		outcome = agent_wait(agent_of(self, device), 0, 120);
+		outcome = dev_wait(device, 0, 120);
 		ASSERT_DONE(outcome);
 	}
 	for (device = 0; device < DEVICES; device++) {
-		const int64_t used = device_used_bytes(self->space,
-						       id_of(self, device));
+		const int64_t used = device_used_bytes(space, id_of(device));
 
 		EXPECT_EQ(bytes[device] < LEN ? bytes[device] : LEN,
 			  (size_t)used);
@@ -179,28 +138,25 @@ TEST_F(sizes, all_devices_are_filled_at_the_same_time)
 	}
 }
 
-static int make_peer(const FIXTURE_DATA(sizes) *self, unsigned int device,
-		     unsigned int peer)
+static int make_peer(unsigned int device, unsigned int peer)
 {
-	return cmd_peer(self->space, id_of(self, device), id_of(self, peer),
-			HMMRT_PEER_ENABLE, NULL);
+	return cmd_peer(space, id_of(device), id_of(peer), HMMRT_PEER_ENABLE,
+			NULL);
 }
 
 /* A full device that cannot evict uses the memory of its peer in place. */
 TEST_F(sizes, full_device_uses_memory_of_its_large_peer)
 {
 	ASSERT_TRUE(set_oversubscription(false));
-	ASSERT_EQ(0, make_peer(self, TINY, LARGE));
-	ASSERT_EQ(0, prefetch(self, LARGE, NULL));
-	ASSERT_VALUE(pages_sum(LEN, 1), agent_sum(agent_of(self, TINY),
-						  self->buf, LEN, PAGE_BYTES));
-	EXPECT_EQ(pages_of(TINY), pages_on(self, TINY));
-	EXPECT_EQ(PAGES - pages_of(TINY), pages_on(self, LARGE));
-	ASSERT_DONE(agent_fill(agent_of(self, TINY), self->buf, LEN, PAGE_BYTES,
-			       7000));
-	EXPECT_EQ(PAGES - pages_of(TINY), pages_on(self, LARGE));
-	EXPECT_EQ(0, session_stats(&self->session, TINY).out_cpu_faults);
-	EXPECT_EQ(-1, pages_check(self->buf, LEN, 7000));
+	ASSERT_EQ(0, make_peer(TINY, LARGE));
+	ASSERT_EQ(0, prefetch(LARGE, buf, LEN));
+	ASSERT_SUM(TINY, buf, LEN, 1);
+	EXPECT_EQ(pages_of(TINY), pages_on(TINY));
+	EXPECT_EQ(PAGES - pages_of(TINY), pages_on(LARGE));
+	ASSERT_DONE(dev_fill(TINY, buf, LEN, 7000));
+	EXPECT_EQ(PAGES - pages_of(TINY), pages_on(LARGE));
+	EXPECT_EQ(0, stats_of(TINY).out_cpu_faults);
+	EXPECT_EQ(-1, pages_check(buf, LEN, 7000));
 }
 
 /* Every device reads what another one wrote, whichever device has the page. */
@@ -211,20 +167,17 @@ TEST_F(sizes, peers_of_all_sizes_see_what_the_others_wrote)
 	for (device = 0; device < DEVICES; device++)
 		for (peer = 0; peer < DEVICES; peer++)
 			if (device != peer)
-				ASSERT_EQ(0, make_peer(self, device, peer));
+				ASSERT_EQ(0, make_peer(device, peer));
 	for (device = 0; device < DEVICES; device++) {
 		const uint64_t first = 1000 * (device + 1);
 
-		ASSERT_EQ(0, prefetch(self, device, NULL));
-		ASSERT_DONE(agent_fill(agent_of(self, device), self->buf, LEN,
-				       PAGE_BYTES, first));
+		ASSERT_EQ(0, prefetch(device, buf, LEN));
+		ASSERT_DONE(dev_fill(device, buf, LEN, first));
 		for (peer = 0; peer < DEVICES; peer++)
-			ASSERT_VALUE(pages_sum(LEN, first),
-				     agent_sum(agent_of(self, peer), self->buf,
-					       LEN, PAGE_BYTES));
+			ASSERT_SUM(peer, buf, LEN, first);
 	}
-	EXPECT_EQ(0, session_stats(&self->session, LARGE).out_cpu_faults);
-	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1000 * DEVICES));
+	EXPECT_EQ(0, stats_of(LARGE).out_cpu_faults);
+	EXPECT_EQ(-1, pages_check(buf, LEN, 1000 * DEVICES));
 }
 
 /* --- the module parameter ------------------------------------------------- */
