@@ -10,30 +10,25 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "lib/harness.h"
-#include "lib/session.h"
+#include "lib/fixture.h"
 #include "lib/setting.h"
 #include "lib/storm.h"
 
 FIXTURE(space) {
-	struct session session;
-	int fd;
 	int gpu;
-	uint32_t id;
 };
 
 FIXTURE_SETUP(space)
 {
-	ASSERT_EQ(0, session_open(&self->session, 1));
-	ASSERT_EQ(0, session_bind(&self->session, 1));
-	self->fd = self->session.space;
-	self->gpu = self->session.devices[0].gpu;
-	self->id = self->session.devices[0].id;
+	ASSERT_EQ(0, session_open(&session, 1));
+	ASSERT_EQ(0, session_bind(&session, 1));
+	space = session.space;
+	self->gpu = session.devices[0].gpu;
 }
 
 FIXTURE_TEARDOWN(space)
 {
-	EXPECT_EQ(0, session_end(&self->session));
+	DEVICES_TEARDOWN();
 }
 
 /* --- ranges: the same for prefetch and residency -------------------------- */
@@ -96,20 +91,17 @@ TEST_F(space, prefetch_refuses_bad_ranges)
 	for (i = 0; i < ARRAY_SIZE(bad_ranges); i++) {
 		const struct bad_range *bad = &bad_ranges[i];
 
-		EXPECT_EQ(bad->error, cmd_prefetch(self->fd, (void *)bad->addr,
-						   bad->len, self->id, NULL))
+		EXPECT_EQ(bad->error, prefetch(A, (void *)bad->addr, bad->len))
 		{
 			TH_LOG("range %u to the device", i);
 		}
-		EXPECT_EQ(bad->error, cmd_prefetch(self->fd, (void *)bad->addr,
-						   bad->len,
-						   HMMRT_LOCATION_HOST, NULL))
+		EXPECT_EQ(bad->error,
+			  prefetch(HOST, (void *)bad->addr, bad->len))
 		{
 			TH_LOG("range %u to the host", i);
 		}
 	}
-	ASSERT_EQ(0, cmd_prefetch(self->fd, (void *)ARENA_BASE, BLOCK_BYTES,
-				  self->id, NULL));
+	ASSERT_EQ(0, prefetch(A, (void *)ARENA_BASE, BLOCK_BYTES));
 }
 
 TEST_F(space, residency_refuses_bad_ranges)
@@ -128,16 +120,16 @@ TEST_F(space, residency_refuses_bad_ranges)
 		 * errno is right.
 		 */
 		if (error == -EOVERFLOW && bad->len > (1UL << 30))
-			error = cmd_residency(self->fd, (void *)bad->addr,
+			error = cmd_residency(space, (void *)bad->addr,
 					      bad->len, locations);
-		EXPECT_EQ(error, cmd_residency(self->fd, (void *)bad->addr,
+		EXPECT_EQ(error, cmd_residency(space, (void *)bad->addr,
 					       bad->len, locations))
 		{
 			TH_LOG("range %u", i);
 		}
 		ASSERT_GT(0, error);
 	}
-	ASSERT_EQ(0, cmd_residency(self->fd, (void *)ARENA_BASE, BLOCK_BYTES,
+	ASSERT_EQ(0, cmd_residency(space, (void *)ARENA_BASE, BLOCK_BYTES,
 				   locations));
 }
 
@@ -151,45 +143,38 @@ TEST_F(space, residency_of_more_than_a_gib_is_einval)
 	uint32_t *locations = malloc(bytes);
 
 	ASSERT_NE(NULL, buf);
-	ASSERT_EQ(-EINVAL, cmd_residency(self->fd, buf, gib + PAGE_BYTES,
-					 locations));
-	ASSERT_EQ(0, cmd_residency(self->fd, buf, gib, locations));
+	ASSERT_EQ(-EINVAL,
+		  cmd_residency(space, buf, gib + PAGE_BYTES, locations));
+	ASSERT_EQ(0, cmd_residency(space, buf, gib, locations));
 	ASSERT_EQ(HMMRT_LOCATION_NONE, locations[gib / PAGE_BYTES - 1]);
 	free(locations);
 }
 
 TEST_F(space, residency_into_bad_memory_is_efault)
 {
-	char *buf = arena_anon(BLOCK_BYTES);
+	char *buf = ANON(BLOCK_BYTES);
 	uint32_t *two_pages = arena_anon(2 * PAGE_BYTES);
 	uint32_t *end = two_pages + PAGE_BYTES / sizeof(*two_pages);
 
-	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(0, mprotect(end, PAGE_BYTES, PROT_NONE));
-	ASSERT_EQ(-EFAULT, cmd_residency(self->fd, buf, PAGE_BYTES, NULL));
-	ASSERT_EQ(-EFAULT, cmd_residency(self->fd, buf, PAGE_BYTES, end));
-	ASSERT_EQ(-EFAULT,
-		  cmd_residency(self->fd, buf, 2 * PAGE_BYTES, end - 1));
-	ASSERT_EQ(-EFAULT, cmd_residency(self->fd, buf, PAGE_BYTES,
+	ASSERT_EQ(-EFAULT, cmd_residency(space, buf, PAGE_BYTES, NULL));
+	ASSERT_EQ(-EFAULT, cmd_residency(space, buf, PAGE_BYTES, end));
+	ASSERT_EQ(-EFAULT, cmd_residency(space, buf, 2 * PAGE_BYTES, end - 1));
+	ASSERT_EQ(-EFAULT, cmd_residency(space, buf, PAGE_BYTES,
 					 (uint32_t *)0xffff888000000000));
-	ASSERT_EQ(0, cmd_residency(self->fd, buf, PAGE_BYTES, end - 1));
+	ASSERT_EQ(0, cmd_residency(space, buf, PAGE_BYTES, end - 1));
 }
 
 TEST_F(space, prefetch_moves_pages_before_a_hole)
 {
 	const size_t len = 3 * BLOCK_BYTES;
-	char *buf = arena_anon(len);
+	char *buf = FILLED(len);
 	struct hmmrt_prefetch before;
 
-	ASSERT_NE(NULL, buf);
-	pages_fill(buf, len, 1);
 	ASSERT_EQ(0, munmap(buf + BLOCK_BYTES, BLOCK_BYTES));
-	ASSERT_EQ(-EFAULT,
-		  cmd_prefetch(self->fd, buf, len, self->id, &before));
-	ASSERT_EQ(BLOCK_PAGES,
-		  pages_at(self->fd, buf, BLOCK_BYTES, self->id));
-	ASSERT_EQ(0, pages_at(self->fd, buf + 2 * BLOCK_BYTES, BLOCK_BYTES,
-			      self->id));
+	ASSERT_EQ(-EFAULT, prefetch_result(A, buf, len, &before));
+	ASSERT_AT(A, buf, BLOCK_BYTES);
+	ASSERT_EQ(0, count_at(A, buf + 2 * BLOCK_BYTES, BLOCK_BYTES));
 	ASSERT_EQ(-1, pages_check(buf, BLOCK_BYTES, 1));
 	ASSERT_EQ(-1, pages_check(buf + 2 * BLOCK_BYTES, BLOCK_BYTES,
 				  2 * BLOCK_PAGES + 1));
@@ -201,28 +186,24 @@ TEST_F(space, prefetch_both_ways_reports_moved_pages)
 {
 	const size_t len = 4 * BLOCK_BYTES;
 	const uint64_t pages = len / PAGE_BYTES;
-	char *buf = arena_anon(len);
+	char *buf = FILLED(len);
 	struct hmmrt_prefetch result;
 
-	ASSERT_NE(NULL, buf);
-	pages_fill(buf, len, 1);
-	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, len, self->id, &result));
+	ASSERT_EQ(0, prefetch_result(A, buf, len, &result));
 	EXPECT_EQ(pages, result.out_pages_moved);
 	EXPECT_EQ(0, result.out_pages_there);
-	EXPECT_EQ(pages, pages_at(self->fd, buf, len, self->id));
+	EXPECT_AT(A, buf, len);
 
-	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, len, self->id, &result));
+	ASSERT_EQ(0, prefetch_result(A, buf, len, &result));
 	EXPECT_EQ(0, result.out_pages_moved);
 	EXPECT_EQ(pages, result.out_pages_there);
 
-	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, len, HMMRT_LOCATION_HOST,
-				  &result));
+	ASSERT_EQ(0, prefetch_result(HOST, buf, len, &result));
 	EXPECT_EQ(pages, result.out_pages_moved);
 	EXPECT_EQ(0, result.out_pages_there);
-	EXPECT_EQ(pages, pages_at(self->fd, buf, len, HMMRT_LOCATION_HOST));
+	EXPECT_AT(HOST, buf, len);
 
-	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, len, HMMRT_LOCATION_HOST,
-				  &result));
+	ASSERT_EQ(0, prefetch_result(HOST, buf, len, &result));
 	EXPECT_EQ(0, result.out_pages_moved);
 	EXPECT_EQ(pages, result.out_pages_there);
 	ASSERT_EQ(-1, pages_check(buf, len, 1));
@@ -232,15 +213,12 @@ TEST_F(space, prefetch_both_ways_reports_moved_pages)
 TEST_F(space, prefetch_completes_partly_migrated_blocks)
 {
 	const size_t len = 2 * BLOCK_BYTES, half = BLOCK_BYTES / 2;
-	char *buf = arena_anon(len);
+	char *buf = FILLED(len);
 	struct hmmrt_prefetch result;
 
-	ASSERT_NE(NULL, buf);
-	pages_fill(buf, len, 1);
-	ASSERT_EQ(0, cmd_prefetch(self->fd, buf + half, BLOCK_BYTES, self->id,
-				  NULL));
-	ASSERT_EQ(BLOCK_PAGES, pages_at(self->fd, buf, len, self->id));
-	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, len, self->id, &result));
+	ASSERT_EQ(0, prefetch(A, buf + half, BLOCK_BYTES));
+	ASSERT_EQ(BLOCK_PAGES, count_at(A, buf, len));
+	ASSERT_EQ(0, prefetch_result(A, buf, len, &result));
 	ASSERT_EQ(BLOCK_PAGES, result.out_pages_moved);
 	ASSERT_EQ(BLOCK_PAGES, result.out_pages_there);
 	ASSERT_EQ(-1, pages_check(buf, len, 1));
@@ -254,14 +232,12 @@ TEST_F(space, prefetch_reports_that_shared_memory_stays)
 
 	ASSERT_NE(NULL, buf);
 	pages_fill(buf, BLOCK_BYTES, 1);
-	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, BLOCK_BYTES, self->id,
-				  &result));
+	ASSERT_EQ(0, prefetch_result(A, buf, BLOCK_BYTES, &result));
 	EXPECT_EQ(0, result.out_pages_moved);
 	EXPECT_EQ(BLOCK_PAGES, result.out_stayed[HMMRT_STAY_FILE]);
 	EXPECT_EQ(0, result.out_stayed[HMMRT_STAY_BUSY]);
 	EXPECT_EQ(0, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
-	EXPECT_EQ(BLOCK_PAGES,
-		  pages_at(self->fd, buf, BLOCK_BYTES, HMMRT_LOCATION_HOST));
+	EXPECT_AT(HOST, buf, BLOCK_BYTES);
 }
 
 static uint64_t slab_bytes(void)
@@ -281,7 +257,7 @@ static uint64_t slab_bytes(void)
 #define TERABYTE (1UL << 40)
 
 /* Prefetches the whole buffer. @slab: how much slab memory grew meanwhile. */
-static int prefetch_terabyte(int fd, char *buf, uint32_t location,
+static int prefetch_terabyte(char *buf, uint32_t location,
 			     struct hmmrt_prefetch *result, uint64_t *slab)
 {
 	uint64_t before = slab_bytes(), after;
@@ -289,7 +265,7 @@ static int prefetch_terabyte(int fd, char *buf, uint32_t location,
 
 	if (!before)
 		return -ENOENT;
-	rc = cmd_prefetch(fd, buf, TERABYTE, location, result);
+	rc = cmd_prefetch(space, buf, TERABYTE, location, result);
 	after = slab_bytes();
 	*slab = after > before ? after - before : 0;
 	return rc;
@@ -304,8 +280,7 @@ TEST_F(space, prefetch_of_a_reserved_terabyte_costs_no_memory)
 	uint64_t slab;
 
 	ASSERT_NE(MAP_FAILED, buf);
-	ASSERT_EQ(0,
-		  prefetch_terabyte(self->fd, buf, self->id, &result, &slab));
+	ASSERT_EQ(0, prefetch_terabyte(buf, id_of(A), &result, &slab));
 	EXPECT_EQ(TERABYTE / PAGE_BYTES, result.out_stayed[HMMRT_STAY_SPECIAL]);
 	EXPECT_GT(16UL << 20, slab);
 	munmap(buf, TERABYTE);
@@ -343,11 +318,9 @@ TEST_F(space, prefetch_of_a_sparse_terabyte_back_allocates_little)
 
 	ASSERT_NE(MAP_FAILED, buf);
 	for (i = 0; i < SPARSE_PAGES; i++)
-		ASSERT_EQ(0, cmd_prefetch(self->fd,
-					  buf + i * (TERABYTE / SPARSE_PAGES),
-					  PAGE_BYTES, self->id, NULL));
-	ASSERT_EQ(0, prefetch_terabyte(self->fd, buf, HMMRT_LOCATION_HOST,
-				       &result, &slab));
+		ASSERT_EQ(0, prefetch(A, buf + i * (TERABYTE / SPARSE_PAGES),
+				      PAGE_BYTES));
+	ASSERT_EQ(0, prefetch_terabyte(buf, HOST, &result, &slab));
 	EXPECT_EQ(SPARSE_PAGES, result.out_pages_moved);
 	EXPECT_EQ(TERABYTE / PAGE_BYTES - SPARSE_PAGES, result.out_pages_there);
 	EXPECT_GT(16UL << 20, slab);
@@ -364,12 +337,11 @@ TEST_F(space, prefetch_of_a_sparse_terabyte_ends_when_the_device_is_full)
 	uint64_t slab, pages;
 
 	ASSERT_NE(MAP_FAILED, buf);
-	ASSERT_EQ(0, cmd_device_info(self->fd, self->id, &info));
+	ASSERT_EQ(0, cmd_device_info(space, id_of(A), &info));
 	if (info.out_memory_bytes > (512UL << 20))
 		SKIP(return, "device memory is too large to be filled");
 	pages = info.out_memory_bytes / PAGE_BYTES;
-	ASSERT_EQ(0,
-		  prefetch_terabyte(self->fd, buf, self->id, &result, &slab));
+	ASSERT_EQ(0, prefetch_terabyte(buf, id_of(A), &result, &slab));
 	EXPECT_EQ(pages, result.out_pages_moved);
 	EXPECT_EQ(TERABYTE / PAGE_BYTES - pages,
 		  result.out_stayed[HMMRT_STAY_NO_MEMORY]);
@@ -386,10 +358,8 @@ TEST_F(space, prefetch_of_a_no_migrate_terabyte_costs_no_memory)
 	uint64_t slab;
 
 	ASSERT_NE(MAP_FAILED, buf);
-	ASSERT_EQ(0, cmd_advise(self->fd, buf, TERABYTE,
-				HMMRT_ADVICE_SET_NO_MIGRATE, 0, 0));
-	ASSERT_EQ(0,
-		  prefetch_terabyte(self->fd, buf, self->id, &result, &slab));
+	ASSERT_EQ(0, advise(buf, TERABYTE, SET_NO_MIGRATE));
+	ASSERT_EQ(0, prefetch_terabyte(buf, id_of(A), &result, &slab));
 	EXPECT_EQ(TERABYTE / PAGE_BYTES, result.out_stayed[HMMRT_STAY_POLICY]);
 	EXPECT_GT(16UL << 20, slab);
 	munmap(buf, TERABYTE);
@@ -403,18 +373,16 @@ TEST_F(space, prefetch_reports_full_device_memory)
 	size_t len;
 	char *buf;
 
-	ASSERT_EQ(0, cmd_device_info(self->fd, self->id, &info));
+	ASSERT_EQ(0, cmd_device_info(space, id_of(A), &info));
 	if (info.out_memory_bytes > (512UL << 20))
 		SKIP(return, "device memory is too large to be filled");
 	len = info.out_memory_bytes + 4 * BLOCK_BYTES;
-	buf = arena_anon(len);
-	ASSERT_NE(NULL, buf);
-	pages_fill(buf, len, 1);
-	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, len, self->id, &result));
+	buf = FILLED(len);
+	ASSERT_EQ(0, prefetch_result(A, buf, len, &result));
 	pages = info.out_memory_bytes / PAGE_BYTES;
 	EXPECT_EQ(pages, result.out_pages_moved);
 	EXPECT_EQ(4 * BLOCK_PAGES, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
-	ASSERT_EQ(0, cmd_device_info(self->fd, self->id, &info));
+	ASSERT_EQ(0, cmd_device_info(space, id_of(A), &info));
 	EXPECT_EQ(info.out_memory_bytes, info.out_used_bytes);
 	EXPECT_EQ(info.out_memory_bytes, info.out_backed_bytes);
 	ASSERT_EQ(-1, pages_check(buf, len, 1));
@@ -422,53 +390,50 @@ TEST_F(space, prefetch_reports_full_device_memory)
 
 TEST_F(space, residency_tells_populated_pages_from_others)
 {
-	char *buf = arena_anon(4 * PAGE_BYTES);
+	char *buf = ANON(4 * PAGE_BYTES);
 	uint32_t locations[4];
 
-	ASSERT_NE(NULL, buf);
 	buf[PAGE_BYTES] = 1;
 	buf[3 * PAGE_BYTES] = 1;
-	ASSERT_EQ(0, cmd_prefetch(self->fd, buf + 3 * PAGE_BYTES, PAGE_BYTES,
-				  self->id, NULL));
-	ASSERT_EQ(0, cmd_residency(self->fd, buf, 4 * PAGE_BYTES, locations));
+	ASSERT_EQ(0, prefetch(A, buf + 3 * PAGE_BYTES, PAGE_BYTES));
+	ASSERT_EQ(0, cmd_residency(space, buf, 4 * PAGE_BYTES, locations));
 	EXPECT_EQ(HMMRT_LOCATION_NONE, locations[0]);
 	EXPECT_EQ(HMMRT_LOCATION_HOST, locations[1]);
 	EXPECT_EQ(HMMRT_LOCATION_NONE, locations[2]);
-	EXPECT_EQ(self->id, locations[3]);
+	EXPECT_EQ(id_of(A), locations[3]);
 }
 
 /* --- wrong values --------------------------------------------------------- */
 
 TEST_F(space, prefetch_to_unbound_device_or_offline_node_is_refused)
 {
-	const uint32_t unbound[] = { self->id + 1, HMMRT_MAX_DEVICES, 1000,
+	const uint32_t unbound[] = { id_of(A) + 1, HMMRT_MAX_DEVICES, 1000,
 				     HMMRT_LOCATION_HOST_NODE(0) - 1 };
 	const uint32_t bad[] = { HMMRT_LOCATION_HOST_NODE(HMMRT_LOCATION_MAX_NODE),
 				 HMMRT_LOCATION_HOST_NODE(HMMRT_LOCATION_MAX_NODE + 1),
 				 HMMRT_LOCATION_NONE, HMMRT_LOCATION_NONE - 1 };
-	char *buf = arena_anon(BLOCK_BYTES);
+	char *buf = ANON(BLOCK_BYTES);
 	unsigned int i;
 
-	ASSERT_NE(NULL, buf);
 	for (i = 0; i < ARRAY_SIZE(unbound); i++)
-		EXPECT_EQ(-ENODEV, cmd_prefetch(self->fd, buf, BLOCK_BYTES,
+		EXPECT_EQ(-ENODEV, cmd_prefetch(space, buf, BLOCK_BYTES,
 						unbound[i], NULL));
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
-		EXPECT_EQ(-EINVAL, cmd_prefetch(self->fd, buf, BLOCK_BYTES,
-						bad[i], NULL));
-	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, BLOCK_BYTES, self->id, NULL));
+		EXPECT_EQ(-EINVAL,
+			  cmd_prefetch(space, buf, BLOCK_BYTES, bad[i], NULL));
+	ASSERT_EQ(0, prefetch(A, buf, BLOCK_BYTES));
 }
 
 TEST_F(space, stats_of_an_unbound_device_is_enodev)
 {
-	const uint32_t bad[] = { self->id + 1, HMMRT_MAX_DEVICES, 0x80000000,
+	const uint32_t bad[] = { id_of(A) + 1, HMMRT_MAX_DEVICES, 0x80000000,
 				 HMMRT_LOCATION_HOST, HMMRT_LOCATION_NONE };
 	struct hmmrt_stats stats;
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
-		EXPECT_EQ(-ENODEV, cmd_stats(self->fd, bad[i], &stats));
-	ASSERT_EQ(0, cmd_stats(self->fd, self->id, &stats));
+		EXPECT_EQ(-ENODEV, cmd_stats(space, bad[i], &stats));
+	ASSERT_EQ(0, cmd_stats(space, id_of(A), &stats));
 }
 
 TEST_F(space, reserved_members_are_eopnotsupp)
@@ -476,10 +441,10 @@ TEST_F(space, reserved_members_are_eopnotsupp)
 	char *buf = arena_anon(PAGE_BYTES);
 	struct hmmrt_prefetch prefetch = {
 		.size = sizeof(prefetch), .addr = (uintptr_t)buf,
-		.len = PAGE_BYTES, .location = self->id,
+		.len = PAGE_BYTES, .location = id_of(A),
 	};
 	struct hmmrt_stats stats = {
-		.size = sizeof(stats), .device_id = self->id,
+		.size = sizeof(stats), .device_id = id_of(A),
 	};
 	unsigned int bit;
 
@@ -487,14 +452,13 @@ TEST_F(space, reserved_members_are_eopnotsupp)
 		prefetch.__reserved = 1u << bit;
 		stats.__reserved = 1u << bit;
 		EXPECT_EQ(-EOPNOTSUPP,
-			  cmd_raw(self->fd, HMMRT_IOC_PREFETCH, &prefetch));
-		EXPECT_EQ(-EOPNOTSUPP,
-			  cmd_raw(self->fd, HMMRT_IOC_STATS, &stats));
+			  cmd_raw(space, HMMRT_IOC_PREFETCH, &prefetch));
+		EXPECT_EQ(-EOPNOTSUPP, cmd_raw(space, HMMRT_IOC_STATS, &stats));
 	}
 	prefetch.__reserved = 0;
 	stats.__reserved = 0;
-	ASSERT_EQ(0, cmd_raw(self->fd, HMMRT_IOC_PREFETCH, &prefetch));
-	ASSERT_EQ(0, cmd_raw(self->fd, HMMRT_IOC_STATS, &stats));
+	ASSERT_EQ(0, cmd_raw(space, HMMRT_IOC_PREFETCH, &prefetch));
+	ASSERT_EQ(0, cmd_raw(space, HMMRT_IOC_STATS, &stats));
 }
 
 TEST_F(space, device_info_of_a_missing_device_is_enodev)
@@ -503,21 +467,20 @@ TEST_F(space, device_info_of_a_missing_device_is_enodev)
 	struct hmmrt_info info;
 	uint32_t id, found = 0;
 
-	ASSERT_EQ(0, cmd_info(self->fd, &info));
+	ASSERT_EQ(0, cmd_info(space, &info));
 	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
-		int rc = cmd_device_info(self->fd, id, &device);
+		int rc = cmd_device_info(space, id, &device);
 
 		found += !rc;
 		ASSERT_TRUE(rc == 0 || rc == -ENODEV);
 	}
 	ASSERT_EQ(info.out_devices, found);
-	ASSERT_EQ(-ENODEV, cmd_device_info(self->fd, HMMRT_MAX_DEVICES,
-					   &device));
-	ASSERT_EQ(-ENODEV, cmd_device_info(self->fd, 0x80000000, &device));
-	ASSERT_EQ(-ENODEV, cmd_device_info(self->fd, HMMRT_LOCATION_HOST,
-					   &device));
-	ASSERT_EQ(-ENODEV, cmd_device_info(self->fd, HMMRT_LOCATION_NONE,
-					   &device));
+	ASSERT_EQ(-ENODEV, cmd_device_info(space, HMMRT_MAX_DEVICES, &device));
+	ASSERT_EQ(-ENODEV, cmd_device_info(space, 0x80000000, &device));
+	ASSERT_EQ(-ENODEV,
+		  cmd_device_info(space, HMMRT_LOCATION_HOST, &device));
+	ASSERT_EQ(-ENODEV,
+		  cmd_device_info(space, HMMRT_LOCATION_NONE, &device));
 }
 
 TEST_F(space, bind_to_a_file_that_is_no_space_is_ebadf)
@@ -533,7 +496,7 @@ TEST_F(space, bind_to_a_file_that_is_no_space_is_ebadf)
 	ASSERT_LE(0, gpu);
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
 		EXPECT_EQ(-EBADF, cmd_bind(gpu, bad[i], &bind));
-	ASSERT_EQ(0, cmd_bind(gpu, self->fd, &bind));
+	ASSERT_EQ(0, cmd_bind(gpu, space, &bind));
 	close(path);
 	close(null);
 	close(gpu);
@@ -553,7 +516,7 @@ TEST_F(space, calls_on_a_file_without_a_space_are_einval)
 	ASSERT_EQ(-EINVAL, cmd_prefetch(fresh, buf, PAGE_BYTES,
 					HMMRT_LOCATION_HOST, NULL));
 	ASSERT_EQ(-EINVAL, cmd_residency(fresh, buf, PAGE_BYTES, &location));
-	ASSERT_EQ(-EINVAL, cmd_stats(fresh, self->id, &stats));
+	ASSERT_EQ(-EINVAL, cmd_stats(fresh, id_of(A), &stats));
 	ASSERT_EQ(-EINVAL, cmd_bind(gpu, fresh, &bind));
 
 	/* A second file of the process works like the first one. */
@@ -561,7 +524,7 @@ TEST_F(space, calls_on_a_file_without_a_space_are_einval)
 	ASSERT_EQ(0, cmd_prefetch(fresh, buf, PAGE_BYTES, HMMRT_LOCATION_HOST,
 				  NULL));
 	ASSERT_EQ(0, cmd_residency(fresh, buf, PAGE_BYTES, &location));
-	ASSERT_EQ(0, cmd_stats(fresh, self->id, &stats));
+	ASSERT_EQ(0, cmd_stats(fresh, id_of(A), &stats));
 	ASSERT_EQ(0, cmd_bind(gpu, fresh, &bind));
 	close(gpu);
 	close(fresh);
@@ -586,13 +549,13 @@ TEST_F(space, calls_on_an_unbound_gpu_are_enodev)
 
 TEST_F(space, fault_record_before_attach_is_einval)
 {
-	struct session_device *device = &self->session.devices[0];
+	struct session_device *device = &session.devices[0];
 	struct hmmrt_gpu_fault_record record = { .size = sizeof(record) };
 
 	ASSERT_EQ(-EINVAL, agent_ioctl(&device->agent, device->gpu,
 				       HMMRT_GPU_IOC_FAULT_RECORD, &record,
 				       sizeof(record)));
-	ASSERT_EQ(0, session_attach(&self->session));
+	ASSERT_EQ(0, session_attach(&session));
 	ASSERT_EQ(0, agent_ioctl(&device->agent, device->gpu,
 				 HMMRT_GPU_IOC_FAULT_RECORD, &record,
 				 sizeof(record)));
@@ -603,8 +566,8 @@ TEST_F(space, fault_record_before_attach_is_einval)
 
 TEST_F(space, second_space_on_a_file_is_ebusy)
 {
-	ASSERT_EQ(-EBUSY, cmd_space_create(self->fd));
-	ASSERT_EQ(-EBUSY, cmd_space_create(self->fd));
+	ASSERT_EQ(-EBUSY, cmd_space_create(space));
+	ASSERT_EQ(-EBUSY, cmd_space_create(space));
 }
 
 TEST_F(space, second_bind_of_a_file_or_device_is_ebusy)
@@ -613,13 +576,13 @@ TEST_F(space, second_bind_of_a_file_or_device_is_ebusy)
 	int gpu = open_gpu(0);
 
 	ASSERT_LE(0, gpu);
-	ASSERT_EQ(-EBUSY, cmd_bind(self->gpu, self->fd, &bind));
-	ASSERT_EQ(-EBUSY, cmd_bind(gpu, self->fd, &bind));
+	ASSERT_EQ(-EBUSY, cmd_bind(self->gpu, space, &bind));
+	ASSERT_EQ(-EBUSY, cmd_bind(gpu, space, &bind));
 	/* The agent closes its descriptor of the file, too. */
-	session_unbind(&self->session, 0);
-	ASSERT_EQ(0, cmd_bind_next(gpu, self->fd, &bind));
-	ASSERT_EQ(self->id, bind.out_device_id);
-	self->session.devices[0].gpu = gpu;
+	session_unbind(&session, A);
+	ASSERT_EQ(0, cmd_bind_next(gpu, space, &bind));
+	ASSERT_EQ(id_of(A), bind.out_device_id);
+	session.devices[0].gpu = gpu;
 }
 
 /* --- a signal ------------------------------------------------------------- */
@@ -634,21 +597,17 @@ TEST_F(space, interrupted_prefetch_reports_its_progress)
 	struct storm storm;
 	unsigned int eintr = 0, calls, round;
 	struct hmmrt_prefetch result;
-	char *buf = arena_anon(len);
+	char *buf = FILLED(len);
 	uint64_t moved;
 	int rc;
 
-	ASSERT_NE(NULL, buf);
-	pages_fill(buf, len, 1);
 	for (round = 0; !eintr && round < STORM_ROUNDS; round++) {
-		ASSERT_EQ(0, cmd_prefetch(self->fd, buf, len,
-					  HMMRT_LOCATION_HOST, NULL));
+		ASSERT_EQ(0, prefetch(HOST, buf, len));
 		ASSERT_EQ(0, storm_start(&storm));
 		moved = 0;
 		calls = 0;
 		do {
-			rc = cmd_prefetch(self->fd, buf, len, self->id,
-					  &result);
+			rc = prefetch_result(A, buf, len, &result);
 			eintr += rc == -EINTR;
 			moved += result.out_pages_moved;
 		} while (rc == -EINTR && ++calls < 1000);
@@ -665,19 +624,15 @@ TEST_F(space, restarted_prefetch_counts_each_page_once)
 {
 	const size_t len = 32 * BLOCK_BYTES;
 	struct hmmrt_prefetch result;
-	char *buf = arena_anon(len);
+	char *buf = FILLED(len);
 	struct storm storm;
 	unsigned int round;
 
-	ASSERT_NE(NULL, buf);
-	pages_fill(buf, len, 1);
 	for (round = 0; round < 4; round++) {
-		ASSERT_EQ(0, cmd_prefetch(self->fd, buf, len,
-					  HMMRT_LOCATION_HOST, NULL));
+		ASSERT_EQ(0, prefetch(HOST, buf, len));
 		ASSERT_EQ(0, storm_start(&storm));
 		storm_restarts();
-		EXPECT_EQ(0, cmd_prefetch(self->fd, buf, len, self->id,
-					  &result));
+		EXPECT_EQ(0, prefetch_result(A, buf, len, &result));
 		storm_stop(&storm);
 		EXPECT_EQ(len / PAGE_BYTES, result.out_pages_moved);
 		EXPECT_EQ(0, result.done);
@@ -688,25 +643,22 @@ TEST_F(space, restarted_prefetch_counts_each_page_once)
 TEST_F(space, interrupted_prefetch_goes_on_where_it_was)
 {
 	const size_t len = 32 * BLOCK_BYTES;
-	char *buf = arena_anon(len);
+	char *buf = FILLED(len);
 	struct hmmrt_prefetch prefetch = {
 		.size = sizeof(prefetch),
 		.addr = (uintptr_t)buf,
 		.len = len,
-		.location = self->id,
+		.location = id_of(A),
 	};
 	unsigned int eintr = 0, round;
 	struct storm storm;
 	int rc;
 
-	ASSERT_NE(NULL, buf);
-	pages_fill(buf, len, 1);
 	for (round = 0; !eintr && round < STORM_ROUNDS; round++) {
-		ASSERT_EQ(0, cmd_prefetch(self->fd, buf, len,
-					  HMMRT_LOCATION_HOST, NULL));
+		ASSERT_EQ(0, cmd_prefetch(space, buf, len, HOST, NULL));
 		ASSERT_EQ(0, storm_start(&storm));
-		while ((rc = cmd_raw(self->fd, HMMRT_IOC_PREFETCH,
-				     &prefetch)) == -EINTR) {
+		while ((rc = cmd_raw(space, HMMRT_IOC_PREFETCH, &prefetch)) ==
+		       -EINTR) {
 			eintr++;
 			EXPECT_EQ(prefetch.out_pages_moved * PAGE_BYTES,
 				  prefetch.done);
@@ -719,15 +671,15 @@ TEST_F(space, interrupted_prefetch_goes_on_where_it_was)
 	ASSERT_LT(0, eintr);
 	/* Values that differ from those of an interrupted call. */
 	prefetch.done = PAGE_BYTES;
-	EXPECT_EQ(-EINVAL, cmd_raw(self->fd, HMMRT_IOC_PREFETCH, &prefetch));
+	EXPECT_EQ(-EINVAL, cmd_raw(space, HMMRT_IOC_PREFETCH, &prefetch));
 	prefetch.done = len + PAGE_BYTES;
 	prefetch.out_pages_moved++;
-	EXPECT_EQ(-EINVAL, cmd_raw(self->fd, HMMRT_IOC_PREFETCH, &prefetch));
+	EXPECT_EQ(-EINVAL, cmd_raw(space, HMMRT_IOC_PREFETCH, &prefetch));
 	prefetch.out_pages_moved = 1;
 	prefetch.done = PAGE_BYTES + 1;
-	EXPECT_EQ(-EINVAL, cmd_raw(self->fd, HMMRT_IOC_PREFETCH, &prefetch));
+	EXPECT_EQ(-EINVAL, cmd_raw(space, HMMRT_IOC_PREFETCH, &prefetch));
 	prefetch.done = PAGE_BYTES;
-	EXPECT_EQ(0, cmd_raw(self->fd, HMMRT_IOC_PREFETCH, &prefetch));
+	EXPECT_EQ(0, cmd_raw(space, HMMRT_IOC_PREFETCH, &prefetch));
 	EXPECT_EQ(1, prefetch.out_pages_moved);
 }
 
@@ -858,7 +810,7 @@ TEST_F(space, info_describes_this_version)
 {
 	struct hmmrt_info info;
 
-	ASSERT_EQ(0, cmd_info(self->fd, &info));
+	ASSERT_EQ(0, cmd_info(space, &info));
 	EXPECT_EQ(HMMRT_UAPI_VERSION, info.out_uapi_version);
 	EXPECT_LE(1, info.out_devices);
 	EXPECT_GE(HMMRT_MAX_DEVICES, info.out_devices);
@@ -872,12 +824,11 @@ TEST_F(space, info_describes_this_version)
 TEST_F(space, device_info_counts_memory_in_use)
 {
 	struct hmmrt_device_info info;
-	char *buf = arena_anon(BLOCK_BYTES);
+	char *buf = ANON(BLOCK_BYTES);
 	uint64_t before;
 	char path[64];
 
-	ASSERT_NE(NULL, buf);
-	ASSERT_EQ(0, cmd_device_info(self->fd, self->id, &info));
+	ASSERT_EQ(0, cmd_device_info(space, id_of(A), &info));
 	EXPECT_EQ(0, info.out_memory_bytes % BLOCK_BYTES);
 	EXPECT_LE(info.out_used_bytes, info.out_backed_bytes);
 	EXPECT_LE(info.out_backed_bytes, info.out_memory_bytes);
@@ -888,21 +839,20 @@ TEST_F(space, device_info_counts_memory_in_use)
 
 	before = info.out_used_bytes;
 	pages_fill(buf, BLOCK_BYTES, 1);
-	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, BLOCK_BYTES, self->id, NULL));
-	ASSERT_EQ(0, cmd_device_info(self->fd, self->id, &info));
+	ASSERT_EQ(0, prefetch(A, buf, BLOCK_BYTES));
+	ASSERT_EQ(0, cmd_device_info(space, id_of(A), &info));
 	EXPECT_EQ(before + BLOCK_BYTES, info.out_used_bytes);
 	ASSERT_EQ(0, munmap(buf, BLOCK_BYTES));
-	ASSERT_EQ(0, cmd_device_info(self->fd, self->id, &info));
+	ASSERT_EQ(0, cmd_device_info(space, id_of(A), &info));
 	EXPECT_EQ(before, info.out_used_bytes);
 }
 
 TEST_F(space, stats_start_at_zero_and_count)
 {
 	char *buf = arena_anon(BLOCK_BYTES);
-	struct agent *agent = session_agent(&self->session);
 	struct hmmrt_stats stats;
 
-	ASSERT_EQ(0, cmd_stats(self->fd, self->id, &stats));
+	ASSERT_EQ(0, cmd_stats(space, id_of(A), &stats));
 	EXPECT_EQ(0, stats.out_device_faults);
 	EXPECT_EQ(0, stats.out_failed_faults);
 	EXPECT_EQ(0, stats.out_mapped_pages);
@@ -913,11 +863,11 @@ TEST_F(space, stats_start_at_zero_and_count)
 	EXPECT_EQ(0, stats.out_retries);
 
 	pages_fill(buf, BLOCK_BYTES, 1);
-	ASSERT_EQ(0, session_attach(&self->session));
-	ASSERT_VALUE(1, agent_read(agent, buf));
-	ASSERT_EQ(SIGSEGV, agent_read(agent, buf + BLOCK_BYTES).signal);
+	ASSERT_EQ(0, session_attach(&session));
+	ASSERT_VALUE(1, dev_read(A, buf));
+	ASSERT_EQ(SIGSEGV, dev_read(A, buf + BLOCK_BYTES).signal);
 	ASSERT_EQ(-1, pages_check(buf, BLOCK_BYTES, 1));
-	ASSERT_EQ(0, cmd_stats(self->fd, self->id, &stats));
+	ASSERT_EQ(0, cmd_stats(space, id_of(A), &stats));
 	EXPECT_EQ(2, stats.out_device_faults);
 	EXPECT_EQ(1, stats.out_failed_faults);
 	EXPECT_EQ(16, stats.out_mapped_pages);
@@ -931,24 +881,24 @@ TEST_F(space, stats_start_at_zero_and_count)
 /* The counters of the binding restart. The counters of the space continue. */
 TEST_F(space, stats_of_a_new_binding_start_at_zero)
 {
-	struct session_device *device = &self->session.devices[0];
+	struct session_device *device = &session.devices[0];
 	char *buf = arena_anon(BLOCK_BYTES);
 	struct hmmrt_gpu_bind bind;
 	struct hmmrt_stats stats;
 
 	pages_fill(buf, BLOCK_BYTES, 1);
-	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, BLOCK_BYTES, self->id, NULL));
+	ASSERT_EQ(0, prefetch(A, buf, BLOCK_BYTES));
 	ASSERT_EQ(-1, pages_check(buf, BLOCK_BYTES, 1));
-	ASSERT_EQ(0, cmd_stats(self->fd, self->id, &stats));
+	ASSERT_EQ(0, cmd_stats(space, id_of(A), &stats));
 	ASSERT_EQ(BLOCK_PAGES, stats.out_migrated_to_device);
 	ASSERT_EQ(BLOCK_PAGES, stats.out_migrated_to_host);
-	session_unbind(&self->session, 0);
-	ASSERT_EQ(-ENODEV, cmd_stats(self->fd, self->id, &stats));
+	session_unbind(&session, A);
+	ASSERT_EQ(-ENODEV, cmd_stats(space, id_of(A), &stats));
 
 	device->gpu = open_gpu(0);
 	ASSERT_LE(0, device->gpu);
-	ASSERT_EQ(0, cmd_bind(device->gpu, self->fd, &bind));
-	ASSERT_EQ(0, cmd_stats(self->fd, self->id, &stats));
+	ASSERT_EQ(0, cmd_bind(device->gpu, space, &bind));
+	ASSERT_EQ(0, cmd_stats(space, id_of(A), &stats));
 	EXPECT_EQ(0, stats.out_migrated_to_device);
 	EXPECT_EQ(BLOCK_PAGES, stats.out_migrated_to_host);
 }
@@ -957,15 +907,12 @@ TEST_F(space, stats_of_a_new_binding_start_at_zero)
 TEST_F(space, unbind_migrates_pages_back)
 {
 	const size_t len = 3 * BLOCK_BYTES;
-	char *buf = arena_anon(len);
+	char *buf = FILLED(len);
 
-	ASSERT_NE(NULL, buf);
-	pages_fill(buf, len, 1);
-	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, len, self->id, NULL));
-	ASSERT_EQ(len / PAGE_BYTES, pages_at(self->fd, buf, len, self->id));
-	session_unbind(&self->session, 0);
-	ASSERT_EQ(len / PAGE_BYTES,
-		  pages_at(self->fd, buf, len, HMMRT_LOCATION_HOST));
+	ASSERT_EQ(0, prefetch(A, buf, len));
+	ASSERT_AT(A, buf, len);
+	session_unbind(&session, A);
+	ASSERT_AT(HOST, buf, len);
 	ASSERT_EQ(-1, pages_check(buf, len, 1));
 }
 
