@@ -11,38 +11,48 @@
 #include <sys/wait.h>
 
 #include "lib/faulty.h"
-#include "lib/gpus.h"
-#include "lib/harness.h"
-#include "lib/modules.h"
-#include "lib/session.h"
+#include "lib/fixture.h"
 #include "lib/setting.h"
 
-static int peer_call(const struct gpus *env, unsigned int device,
-		     unsigned int peer, uint32_t operation)
+#define DEVICES		4
+#define LANES		2
+#define DEVICE_BYTES	(16UL << 20)
+#define MODULE		"devices=4 memory=16"
+#define IN_PLACE	MODULE " fault_in_place=1"
+#define LEN		(2 * BLOCK_BYTES)
+#define PAGES		(LEN / PAGE_BYTES)
+
+/* Prefetches pages; -EBUSY if not all of them are on the device afterwards. */
+static int put(unsigned int device, const void *addr, size_t len)
 {
-	return cmd_peer(env->space, gpu_id(env, device), gpu_id(env, peer),
-			operation, NULL);
+	int rc = prefetch(device, addr, len);
+
+	if (!rc && count_at(device, addr, len) != (long)(len / PAGE_BYTES))
+		rc = -EBUSY;
+	return rc;
 }
 
-static int enable(const struct gpus *env, unsigned int device,
-		  unsigned int peer)
+static int peer_call(unsigned int device, unsigned int peer, uint32_t operation)
 {
-	return peer_call(env, device, peer, HMMRT_PEER_ENABLE);
+	return cmd_peer(space, id_of(device), id_of(peer), operation, NULL);
 }
 
-static int disable(const struct gpus *env, unsigned int device,
-		   unsigned int peer)
+static int enable(unsigned int device, unsigned int peer)
 {
-	return peer_call(env, device, peer, HMMRT_PEER_DISABLE);
+	return peer_call(device, peer, HMMRT_PEER_ENABLE);
 }
 
-static bool is_enabled(const struct gpus *env, unsigned int device,
-		       unsigned int peer)
+static int disable(unsigned int device, unsigned int peer)
+{
+	return peer_call(device, peer, HMMRT_PEER_DISABLE);
+}
+
+static bool is_enabled(unsigned int device, unsigned int peer)
 {
 	struct hmmrt_peer result;
 
-	return !cmd_peer(env->space, gpu_id(env, device), gpu_id(env, peer),
-			 HMMRT_PEER_QUERY, &result) &&
+	return !cmd_peer(space, id_of(device), id_of(peer), HMMRT_PEER_QUERY,
+			 &result) &&
 	       result.out_enabled;
 }
 
@@ -54,23 +64,18 @@ static uint64_t *word_of(char *buf, size_t page)
 /* --- pages that move ------------------------------------------------------ */
 
 FIXTURE(moving) {
-	struct gpus env;
 };
 
 FIXTURE_SETUP(moving)
 {
-	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
-	ASSERT_EQ(0, gpus_start(&self->env, ""));
+	DEVICES_SETUP(.devices = DEVICES, .lanes = LANES, .load = MODULE);
+	buf = ANON(LEN);
 }
 
 FIXTURE_TEARDOWN(moving)
 {
 	EXPECT_TRUE(set_oversubscription(true));
-	if (!getenv("HMMRT_MODULE_DIR"))
-		return;
-	EXPECT_EQ(0, session_end(&self->env.session));
-	EXPECT_EQ(0, simgpu_restore(self->env.parameters));
+	DEVICES_TEARDOWN();
 }
 
 /*
@@ -79,47 +84,40 @@ FIXTURE_TEARDOWN(moving)
  */
 TEST_F(moving, pages_migrate_directly_between_devices)
 {
-	struct gpus *env = &self->env;
 	struct hmmrt_stats stats;
 	unsigned int device;
 
-	pages_fill(env->buf, LEN, 1);
-	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, A));
-	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, B));
-	ASSERT_VALUE(pages_sum(LEN, 1),
-		     agent_sum(gpu_agent(env, C), env->buf, LEN, PAGE_BYTES));
-	EXPECT_EQ(PAGES, gpu_pages(env, env->buf, LEN, C));
-	ASSERT_DONE(agent_fill(gpu_agent(env, D), env->buf, LEN, PAGE_BYTES,
-			       5000));
-	EXPECT_EQ(PAGES, gpu_pages(env, env->buf, LEN, D));
+	pages_fill(buf, LEN, 1);
+	ASSERT_EQ(0, put(A, buf, LEN));
+	ASSERT_EQ(0, put(B, buf, LEN));
+	ASSERT_SUM(C, buf, LEN, 1);
+	EXPECT_AT(C, buf, LEN);
+	ASSERT_DONE(dev_fill(D, buf, LEN, 5000));
+	EXPECT_AT(D, buf, LEN);
 	for (device = A; device < DEVICES; device++) {
-		stats = gpu_stats(env, device);
+		stats = stats_of(device);
 		EXPECT_EQ(PAGES, stats.out_migrated_to_device);
 		EXPECT_EQ(0, stats.out_remote_pages);
 		EXPECT_EQ(0, stats.out_cpu_faults);
 		EXPECT_EQ(0, stats.out_migrated_to_host);
 	}
-	EXPECT_EQ(-1, pages_check(env->buf, LEN, 5000));
+	EXPECT_EQ(-1, pages_check(buf, LEN, 5000));
 }
 
 TEST_F(moving, huge_pages_migrate_directly_between_devices)
 {
-	struct gpus *env = &self->env;
 	unsigned int device;
 
-	ASSERT_EQ(0, madvise(env->buf, LEN, MADV_HUGEPAGE));
-	pages_fill(env->buf, LEN, 1);
+	ASSERT_EQ(0, madvise(buf, LEN, MADV_HUGEPAGE));
+	pages_fill(buf, LEN, 1);
 	for (device = A; device < DEVICES; device++) {
-		ASSERT_EQ(0, gpu_put(env, env->buf, LEN, device));
-		ASSERT_VALUE(pages_sum(LEN, 1 + device),
-			     agent_sum(gpu_agent(env, device), env->buf, LEN,
-				       PAGE_BYTES));
-		ASSERT_DONE(agent_fill(gpu_agent(env, device), env->buf, LEN,
-				       PAGE_BYTES, 2 + device));
+		ASSERT_EQ(0, put(device, buf, LEN));
+		ASSERT_SUM(device, buf, LEN, 1 + device);
+		ASSERT_DONE(dev_fill(device, buf, LEN, 2 + device));
 	}
-	EXPECT_EQ(0, gpu_stats(env, A).out_cpu_faults);
-	EXPECT_EQ(0, gpu_stats(env, A).out_migrated_to_host);
-	EXPECT_EQ(-1, pages_check(env->buf, LEN, 1 + DEVICES));
+	EXPECT_EQ(0, stats_of(A).out_cpu_faults);
+	EXPECT_EQ(0, stats_of(A).out_migrated_to_host);
+	EXPECT_EQ(-1, pages_check(buf, LEN, 1 + DEVICES));
 }
 
 /*
@@ -128,32 +126,27 @@ TEST_F(moving, huge_pages_migrate_directly_between_devices)
  */
 TEST_F(moving, pages_of_several_devices_migrate_to_one)
 {
-	struct gpus *env = &self->env;
 	size_t i;
 
-	pages_fill(env->buf, LEN, 1);
+	pages_fill(buf, LEN, 1);
 	for (i = 0; i < PAGES; i++)
 		if (i / 3 % 3)
-			ASSERT_EQ(0, gpu_put(env, env->buf + i * PAGE_BYTES,
-					     PAGE_BYTES, i / 3 % 3 == 1 ? A : B));
-	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, C));
-	ASSERT_VALUE(pages_sum(LEN, 1),
-		     agent_sum(gpu_agent(env, C), env->buf, LEN, PAGE_BYTES));
-	EXPECT_EQ(0, gpu_stats(env, C).out_cpu_faults);
-	EXPECT_EQ(-1, pages_check(env->buf, LEN, 1));
+			ASSERT_EQ(0, put(i / 3 % 3 == 1 ? A : B,
+					 buf + i * PAGE_BYTES, PAGE_BYTES));
+	ASSERT_EQ(0, put(C, buf, LEN));
+	ASSERT_SUM(C, buf, LEN, 1);
+	EXPECT_EQ(0, stats_of(C).out_cpu_faults);
+	EXPECT_EQ(-1, pages_check(buf, LEN, 1));
 }
 
 TEST_F(moving, fault_moves_a_peers_page)
 {
-	struct gpus *env = &self->env;
-
-	pages_fill(env->buf, LEN, 1);
-	ASSERT_EQ(0, enable(env, A, B));
-	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, B));
-	ASSERT_VALUE(pages_sum(LEN, 1),
-		     agent_sum(gpu_agent(env, A), env->buf, LEN, PAGE_BYTES));
-	EXPECT_EQ(PAGES, gpu_pages(env, env->buf, LEN, A));
-	EXPECT_EQ(0, gpu_stats(env, A).out_remote_pages);
+	pages_fill(buf, LEN, 1);
+	ASSERT_EQ(0, enable(A, B));
+	ASSERT_EQ(0, put(B, buf, LEN));
+	ASSERT_SUM(A, buf, LEN, 1);
+	EXPECT_AT(A, buf, LEN);
+	EXPECT_EQ(0, stats_of(A).out_remote_pages);
 }
 
 /*
@@ -162,24 +155,21 @@ TEST_F(moving, fault_moves_a_peers_page)
  */
 TEST_F(moving, full_device_maps_pages_of_its_peer)
 {
-	struct gpus *env = &self->env;
-	char *other = arena_anon(DEVICE_BYTES);
+	char *other = ANON(DEVICE_BYTES);
 
-	ASSERT_NE(NULL, other);
 	ASSERT_TRUE(set_oversubscription(false));
 	pages_fill(other, DEVICE_BYTES, 7);
-	pages_fill(env->buf, LEN, 1);
-	ASSERT_EQ(0, gpu_put(env, other, DEVICE_BYTES, A));
-	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, B));
-	ASSERT_EQ(0, enable(env, A, B));
-	ASSERT_DONE(agent_fill(gpu_agent(env, A), env->buf, BLOCK_BYTES,
-			       PAGE_BYTES, 1000));
-	EXPECT_EQ(PAGES, gpu_pages(env, env->buf, LEN, B));
-	EXPECT_EQ(BLOCK_PAGES, gpu_stats(env, A).out_remote_pages);
-	ASSERT_EQ(0, disable(env, A, B));
-	ASSERT_VALUE(1000, agent_read(gpu_agent(env, A), env->buf));
-	EXPECT_LT(0, pages_on_host(env, env->buf, LEN));
-	EXPECT_EQ(-1, pages_check(env->buf, BLOCK_BYTES, 1000));
+	pages_fill(buf, LEN, 1);
+	ASSERT_EQ(0, put(A, other, DEVICE_BYTES));
+	ASSERT_EQ(0, put(B, buf, LEN));
+	ASSERT_EQ(0, enable(A, B));
+	ASSERT_DONE(dev_fill(A, buf, BLOCK_BYTES, 1000));
+	EXPECT_AT(B, buf, LEN);
+	EXPECT_EQ(BLOCK_PAGES, stats_of(A).out_remote_pages);
+	ASSERT_EQ(0, disable(A, B));
+	ASSERT_VALUE(1000, dev_read(A, buf));
+	EXPECT_LT(0, count_at(HOST, buf, LEN));
+	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, 1000));
 	EXPECT_EQ(-1, pages_check(other, DEVICE_BYTES, 7));
 }
 
@@ -189,131 +179,116 @@ TEST_F(moving, full_device_maps_pages_of_its_peer)
  */
 TEST_F(moving, prefetch_moves_pages_that_a_peer_maps)
 {
-	struct gpus *env = &self->env;
-	char *other = arena_anon(DEVICE_BYTES);
+	char *other = ANON(DEVICE_BYTES);
 
-	ASSERT_NE(NULL, other);
 	ASSERT_TRUE(set_oversubscription(false));
 	pages_fill(other, DEVICE_BYTES, 7);
-	pages_fill(env->buf, LEN, 1);
-	ASSERT_EQ(0, gpu_put(env, other, DEVICE_BYTES, A));
-	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, B));
-	ASSERT_EQ(0, enable(env, A, B));
-	ASSERT_EQ(0, enable(env, A, C));
-	ASSERT_VALUE(pages_sum(LEN, 1),
-		     agent_sum(gpu_agent(env, A), env->buf, LEN, PAGE_BYTES));
-	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, C));
-	ASSERT_DONE(agent_fill(gpu_agent(env, C), env->buf, LEN, PAGE_BYTES,
-			       9000));
-	ASSERT_VALUE(pages_sum(LEN, 9000),
-		     agent_sum(gpu_agent(env, A), env->buf, LEN, PAGE_BYTES));
-	EXPECT_EQ(PAGES, gpu_pages(env, env->buf, LEN, C));
-	EXPECT_EQ(2 * PAGES, gpu_stats(env, A).out_remote_pages);
-	EXPECT_EQ(0, gpu_stats(env, A).out_cpu_faults);
+	pages_fill(buf, LEN, 1);
+	ASSERT_EQ(0, put(A, other, DEVICE_BYTES));
+	ASSERT_EQ(0, put(B, buf, LEN));
+	ASSERT_EQ(0, enable(A, B));
+	ASSERT_EQ(0, enable(A, C));
+	ASSERT_SUM(A, buf, LEN, 1);
+	ASSERT_EQ(0, put(C, buf, LEN));
+	ASSERT_DONE(dev_fill(C, buf, LEN, 9000));
+	ASSERT_SUM(A, buf, LEN, 9000);
+	EXPECT_AT(C, buf, LEN);
+	EXPECT_EQ(2 * PAGES, stats_of(A).out_remote_pages);
+	EXPECT_EQ(0, stats_of(A).out_cpu_faults);
 }
 
 /* --- peers: devices whose faults map pages where they are ----------------- */
 
 FIXTURE(mapping) {
-	struct gpus env;
 	unsigned int seed;
 };
 
 FIXTURE_SETUP(mapping)
 {
-	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
-	ASSERT_EQ(0, gpus_start(&self->env, "fault_in_place=1"));
+	DEVICES_SETUP(.devices = DEVICES, .lanes = LANES, .bytes = LEN,
+		      .load = IN_PLACE);
 	self->seed = test_seed();
-	pages_fill(self->env.buf, LEN, 1);
 }
 
 FIXTURE_TEARDOWN(mapping)
 {
-	if (!getenv("HMMRT_MODULE_DIR"))
-		return;
-	EXPECT_EQ(0, session_end(&self->env.session));
-	EXPECT_EQ(0, simgpu_restore(self->env.parameters));
+	DEVICES_TEARDOWN();
 }
 
 TEST_F(mapping, is_enabled_for_one_direction_of_one_pair)
 {
-	struct gpus *env = &self->env;
 	struct hmmrt_peer result;
 	unsigned int device, peer;
 
-	ASSERT_EQ(0, cmd_peer(env->space, gpu_id(env, A), gpu_id(env, B),
-			      HMMRT_PEER_QUERY, &result));
+	ASSERT_EQ(0, cmd_peer(space, id_of(A), id_of(B), HMMRT_PEER_QUERY,
+			      &result));
 	EXPECT_EQ(1, result.out_possible);
 	EXPECT_EQ(0, result.out_enabled);
-	ASSERT_EQ(0, cmd_peer(env->space, gpu_id(env, A), gpu_id(env, B),
-			      HMMRT_PEER_ENABLE, &result));
+	ASSERT_EQ(0, cmd_peer(space, id_of(A), id_of(B), HMMRT_PEER_ENABLE,
+			      &result));
 	EXPECT_EQ(1, result.out_possible);
 	EXPECT_EQ(1, result.out_enabled);
 	for (device = A; device < DEVICES; device++)
 		for (peer = A; peer < DEVICES; peer++)
 			EXPECT_EQ(device == A && peer == B,
-				  is_enabled(env, device, peer));
+				  is_enabled(device, peer));
 	/* Enabling twice and disabling a peer that is not enabled succeed. */
-	ASSERT_EQ(0, enable(env, A, B));
-	ASSERT_EQ(0, disable(env, B, A));
-	EXPECT_TRUE(is_enabled(env, A, B));
-	ASSERT_EQ(0, cmd_peer(env->space, gpu_id(env, A), gpu_id(env, B),
-			      HMMRT_PEER_DISABLE, &result));
+	ASSERT_EQ(0, enable(A, B));
+	ASSERT_EQ(0, disable(B, A));
+	EXPECT_TRUE(is_enabled(A, B));
+	ASSERT_EQ(0, cmd_peer(space, id_of(A), id_of(B), HMMRT_PEER_DISABLE,
+			      &result));
 	EXPECT_EQ(1, result.out_possible);
 	EXPECT_EQ(0, result.out_enabled);
-	EXPECT_FALSE(is_enabled(env, A, B));
+	EXPECT_FALSE(is_enabled(A, B));
 }
 
 TEST_F(mapping, wrong_arguments_are_refused_and_change_nothing)
 {
-	struct gpus *env = &self->env;
 	struct hmmrt_peer arg = {
 		.size = sizeof(arg),
-		.device_id = gpu_id(env, A),
-		.peer_id = gpu_id(env, B),
+		.device_id = id_of(A),
+		.peer_id = id_of(B),
 		.operation = HMMRT_PEER_ENABLE,
 		.__reserved = 1,
 	};
-	int space = open_manager();
+	int fresh = open_manager();
 
-	EXPECT_EQ(-EOPNOTSUPP, cmd_raw(env->space, HMMRT_IOC_PEER, &arg));
-	EXPECT_EQ(-EINVAL, peer_call(env, A, B, HMMRT_PEER_DISABLE + 1));
-	EXPECT_EQ(-EINVAL, peer_call(env, A, B, UINT32_MAX));
-	EXPECT_EQ(-EINVAL, peer_call(env, A, A, HMMRT_PEER_QUERY));
-	EXPECT_EQ(-ENODEV, cmd_peer(env->space, gpu_id(env, A), 15,
+	EXPECT_EQ(-EOPNOTSUPP, cmd_raw(space, HMMRT_IOC_PEER, &arg));
+	EXPECT_EQ(-EINVAL, peer_call(A, B, HMMRT_PEER_DISABLE + 1));
+	EXPECT_EQ(-EINVAL, peer_call(A, B, UINT32_MAX));
+	EXPECT_EQ(-EINVAL, peer_call(A, A, HMMRT_PEER_QUERY));
+	EXPECT_EQ(-ENODEV,
+		  cmd_peer(space, id_of(A), 15, HMMRT_PEER_ENABLE, NULL));
+	EXPECT_EQ(-ENODEV,
+		  cmd_peer(space, 15, id_of(B), HMMRT_PEER_ENABLE, NULL));
+	EXPECT_EQ(-ENODEV, cmd_peer(space, HMMRT_LOCATION_HOST, id_of(B),
 				    HMMRT_PEER_ENABLE, NULL));
-	EXPECT_EQ(-ENODEV, cmd_peer(env->space, 15, gpu_id(env, B),
-				    HMMRT_PEER_ENABLE, NULL));
-	EXPECT_EQ(-ENODEV, cmd_peer(env->space, HMMRT_LOCATION_HOST,
-				    gpu_id(env, B), HMMRT_PEER_ENABLE, NULL));
-	EXPECT_EQ(-EINVAL, cmd_peer(space, gpu_id(env, A), gpu_id(env, B),
-				    HMMRT_PEER_ENABLE, NULL));
-	close(space);
-	EXPECT_FALSE(is_enabled(env, A, B));
+	EXPECT_EQ(-EINVAL,
+		  cmd_peer(fresh, id_of(A), id_of(B), HMMRT_PEER_ENABLE, NULL));
+	close(fresh);
+	EXPECT_FALSE(is_enabled(A, B));
 	arg.__reserved = 0;
-	EXPECT_EQ(0, cmd_raw(env->space, HMMRT_IOC_PEER, &arg));
+	EXPECT_EQ(0, cmd_raw(space, HMMRT_IOC_PEER, &arg));
 	EXPECT_EQ(1, arg.out_enabled);
 }
 
 TEST_F(mapping, child_with_the_file_is_refused)
 {
-	struct gpus *env = &self->env;
 	int status = -1;
 	pid_t pid = fork();
 
 	if (!pid)
-		_exit(-enable(env, A, B));
+		_exit(-enable(A, B));
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_TRUE(WIFEXITED(status));
 	EXPECT_EQ(EPERM, WEXITSTATUS(status));
-	EXPECT_FALSE(is_enabled(env, A, B));
+	EXPECT_FALSE(is_enabled(A, B));
 }
 
 /* Devices of different drivers cannot be peers. */
 TEST_F(mapping, devices_of_different_drivers_are_no_peers)
 {
-	struct gpus *env = &self->env;
 	struct hmmrt_peer result;
 	uint32_t id;
 	int fd;
@@ -321,16 +296,15 @@ TEST_F(mapping, devices_of_different_drivers_are_no_peers)
 	ASSERT_EQ(0, module_insert("hmmrt_sample", ""));
 	fd = open_soft("/dev/hmmrt-sample");
 	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, device_named(env->space, "hmmrt-sample", &id));
-	ASSERT_EQ(0, cmd_peer(env->space, gpu_id(env, A), id, HMMRT_PEER_QUERY,
-			      &result));
+	ASSERT_EQ(0, device_named(space, "hmmrt-sample", &id));
+	ASSERT_EQ(0, cmd_peer(space, id_of(A), id, HMMRT_PEER_QUERY, &result));
 	EXPECT_EQ(0, result.out_possible);
-	EXPECT_EQ(-EOPNOTSUPP, cmd_peer(env->space, gpu_id(env, A), id,
-					HMMRT_PEER_ENABLE, NULL));
-	EXPECT_EQ(-EOPNOTSUPP, cmd_peer(env->space, id, gpu_id(env, A),
-					HMMRT_PEER_ENABLE, NULL));
-	EXPECT_EQ(0, cmd_peer(env->space, gpu_id(env, A), id,
-			      HMMRT_PEER_DISABLE, &result));
+	EXPECT_EQ(-EOPNOTSUPP,
+		  cmd_peer(space, id_of(A), id, HMMRT_PEER_ENABLE, NULL));
+	EXPECT_EQ(-EOPNOTSUPP,
+		  cmd_peer(space, id, id_of(A), HMMRT_PEER_ENABLE, NULL));
+	EXPECT_EQ(0,
+		  cmd_peer(space, id_of(A), id, HMMRT_PEER_DISABLE, &result));
 	EXPECT_EQ(0, result.out_enabled);
 	close(fd);
 	ASSERT_EQ(0, module_remove("hmmrt_sample"));
@@ -338,74 +312,62 @@ TEST_F(mapping, devices_of_different_drivers_are_no_peers)
 
 TEST_F(mapping, peers_page_is_used_in_place)
 {
-	struct gpus *env = &self->env;
 	struct hmmrt_stats before, after;
 
-	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, B));
-	ASSERT_EQ(0, enable(env, A, B));
-	ASSERT_VALUE(pages_sum(LEN, 1),
-		     agent_sum(gpu_agent(env, A), env->buf, LEN, PAGE_BYTES));
-	ASSERT_DONE(agent_fill(gpu_agent(env, A), env->buf, LEN, PAGE_BYTES,
-			       3000));
-	before = gpu_stats(env, A);
+	ASSERT_EQ(0, put(B, buf, LEN));
+	ASSERT_EQ(0, enable(A, B));
+	ASSERT_SUM(A, buf, LEN, 1);
+	ASSERT_DONE(dev_fill(A, buf, LEN, 3000));
+	before = stats_of(A);
 	EXPECT_EQ(PAGES, before.out_remote_pages);
 	EXPECT_EQ(PAGES, before.out_mapped_pages);
 	EXPECT_EQ(0, before.out_migrated_to_device);
 	/* The pages stay mapped. Each device sees the other's writes. */
-	ASSERT_VALUE(pages_sum(LEN, 3000),
-		     agent_sum(gpu_agent(env, B), env->buf, LEN, PAGE_BYTES));
-	ASSERT_DONE(agent_fill(gpu_agent(env, B), env->buf, LEN, PAGE_BYTES,
-			       4000));
-	ASSERT_VALUE(pages_sum(LEN, 4000),
-		     agent_sum(gpu_agent(env, A), env->buf, LEN, PAGE_BYTES));
-	after = gpu_stats(env, A);
+	ASSERT_SUM(B, buf, LEN, 3000);
+	ASSERT_DONE(dev_fill(B, buf, LEN, 4000));
+	ASSERT_SUM(A, buf, LEN, 4000);
+	after = stats_of(A);
 	EXPECT_EQ(before.out_device_faults, after.out_device_faults);
 	EXPECT_EQ(0, after.out_cpu_faults);
-	EXPECT_EQ(PAGES, gpu_pages(env, env->buf, LEN, B));
-	EXPECT_EQ(-1, pages_check(env->buf, LEN, 4000));
+	EXPECT_AT(B, buf, LEN);
+	EXPECT_EQ(-1, pages_check(buf, LEN, 4000));
 }
 
 TEST_F(mapping, other_direction_and_other_devices_migrate_pages_back)
 {
-	struct gpus *env = &self->env;
-
-	ASSERT_EQ(0, enable(env, A, B));
-	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, A));
-	ASSERT_VALUE(1, agent_read(gpu_agent(env, B), env->buf));
-	EXPECT_LT(0, pages_on_host(env, env->buf, LEN));
-	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, B));
-	ASSERT_VALUE(1, agent_read(gpu_agent(env, A), env->buf));
-	EXPECT_EQ(0, pages_on_host(env, env->buf, LEN));
-	ASSERT_VALUE(1, agent_read(gpu_agent(env, C), env->buf));
-	EXPECT_LT(0, pages_on_host(env, env->buf, LEN));
+	ASSERT_EQ(0, enable(A, B));
+	ASSERT_EQ(0, put(A, buf, LEN));
+	ASSERT_VALUE(1, dev_read(B, buf));
+	EXPECT_LT(0, count_at(HOST, buf, LEN));
+	ASSERT_EQ(0, put(B, buf, LEN));
+	ASSERT_VALUE(1, dev_read(A, buf));
+	EXPECT_EQ(0, count_at(HOST, buf, LEN));
+	ASSERT_VALUE(1, dev_read(C, buf));
+	EXPECT_LT(0, count_at(HOST, buf, LEN));
 }
 
 TEST_F(mapping, disable_removes_the_entries)
 {
-	struct gpus *env = &self->env;
 	uint64_t faults;
 
-	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, B));
-	ASSERT_EQ(0, enable(env, A, B));
-	ASSERT_DONE(agent_fill(gpu_agent(env, A), env->buf, LEN, PAGE_BYTES,
-			       100));
-	ASSERT_EQ(0, disable(env, A, B));
-	EXPECT_EQ(PAGES, gpu_pages(env, env->buf, LEN, B));
-	faults = gpu_stats(env, A).out_device_faults;
-	ASSERT_VALUE(100, agent_read(gpu_agent(env, A), env->buf));
-	EXPECT_LT(faults, gpu_stats(env, A).out_device_faults);
-	EXPECT_LT(0, pages_on_host(env, env->buf, BLOCK_BYTES));
+	ASSERT_EQ(0, put(B, buf, LEN));
+	ASSERT_EQ(0, enable(A, B));
+	ASSERT_DONE(dev_fill(A, buf, LEN, 100));
+	ASSERT_EQ(0, disable(A, B));
+	EXPECT_AT(B, buf, LEN);
+	faults = stats_of(A).out_device_faults;
+	ASSERT_VALUE(100, dev_read(A, buf));
+	EXPECT_LT(faults, stats_of(A).out_device_faults);
+	EXPECT_LT(0, count_at(HOST, buf, BLOCK_BYTES));
 	/* Disabling removed the entries of the other block, too. */
-	ASSERT_VALUE(100 + BLOCK_PAGES,
-		     agent_read(gpu_agent(env, A), env->buf + BLOCK_BYTES));
-	EXPECT_LT(0, pages_on_host(env, env->buf + BLOCK_BYTES, BLOCK_BYTES));
+	ASSERT_VALUE(100 + BLOCK_PAGES, dev_read(A, buf + BLOCK_BYTES));
+	EXPECT_LT(0, count_at(HOST, buf + BLOCK_BYTES, BLOCK_BYTES));
 	/*
 	 * Device A can map pages in system memory and in its own memory again.
 	 */
-	ASSERT_EQ(0, gpu_put(env, env->buf, BLOCK_BYTES, A));
-	ASSERT_VALUE(pages_sum(LEN, 100),
-		     agent_sum(gpu_agent(env, A), env->buf, LEN, PAGE_BYTES));
-	EXPECT_EQ(-1, pages_check(env->buf, LEN, 100));
+	ASSERT_EQ(0, put(A, buf, BLOCK_BYTES));
+	ASSERT_SUM(A, buf, LEN, 100);
+	EXPECT_EQ(-1, pages_check(buf, LEN, 100));
 }
 
 /*
@@ -414,125 +376,108 @@ TEST_F(mapping, disable_removes_the_entries)
  */
 TEST_F(mapping, write_without_permission_migrates_the_page_back)
 {
-	struct gpus *env = &self->env;
-
-	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, B));
-	ASSERT_EQ(0, enable(env, A, B));
-	ASSERT_EQ(0, mprotect(env->buf, LEN, PROT_READ));
-	ASSERT_VALUE(1, agent_read(gpu_agent(env, A), env->buf));
-	EXPECT_EQ(PAGES, gpu_pages(env, env->buf, LEN, B));
-	ASSERT_REFUSED(SIGSEGV, EACCES,
-		       agent_write(gpu_agent(env, A), env->buf, 9));
-	ASSERT_EQ(0, mprotect(env->buf, LEN, PROT_READ | PROT_WRITE));
-	ASSERT_DONE(agent_write(gpu_agent(env, A), env->buf, 9));
-	EXPECT_EQ(9, *word_of(env->buf, 0));
-	EXPECT_EQ(-1, pages_check(env->buf + PAGE_BYTES, LEN - PAGE_BYTES, 2));
+	ASSERT_EQ(0, put(B, buf, LEN));
+	ASSERT_EQ(0, enable(A, B));
+	ASSERT_EQ(0, mprotect(buf, LEN, PROT_READ));
+	ASSERT_VALUE(1, dev_read(A, buf));
+	EXPECT_AT(B, buf, LEN);
+	ASSERT_REFUSED(SIGSEGV, EACCES, dev_write(A, buf, 9));
+	ASSERT_EQ(0, mprotect(buf, LEN, PROT_READ | PROT_WRITE));
+	ASSERT_DONE(dev_write(A, buf, 9));
+	EXPECT_EQ(9, *word_of(buf, 0));
+	EXPECT_EQ(-1, pages_check(buf + PAGE_BYTES, LEN - PAGE_BYTES, 2));
 }
 
 /*
  * Agents inherit the file descriptors of all devices. The binding ends when the
  * other agents have closed this device's descriptor, too.
  */
-static void unbind(struct gpus *env, unsigned int device)
+static void unbind(unsigned int device)
 {
-	uint64_t gpu = (uint64_t)env->session.devices[device].gpu;
+	uint64_t gpu = (uint64_t)session.devices[device].gpu;
 	unsigned int other;
 
 	for (other = A; other < DEVICES; other++)
 		if (other != device)
-			agent_syscall(gpu_agent(env, other), SYS_close, gpu, 0,
-				      0, 0, 0, 0);
-	session_unbind(&env->session, device);
+			DEV_SYSCALL(other, SYS_close, gpu);
+	session_unbind(&session, device);
 }
 
 TEST_F(mapping, unbinding_the_peer_disables_it)
 {
-	struct gpus *env = &self->env;
 	struct hmmrt_gpu_bind bind;
-	uint32_t id = gpu_id(env, B);
+	uint32_t id = id_of(B);
 	int gpu;
 
-	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, B));
-	ASSERT_EQ(0, enable(env, A, B));
-	ASSERT_EQ(0, enable(env, B, A));
-	ASSERT_DONE(agent_fill(gpu_agent(env, A), env->buf, LEN, PAGE_BYTES,
-			       100));
-	unbind(env, B);
-	EXPECT_EQ(-ENODEV, peer_call(env, A, B, HMMRT_PEER_QUERY));
-	EXPECT_EQ(-ENODEV, enable(env, A, B));
-	EXPECT_EQ(0, gpu_pages(env, env->buf, LEN, B));
-	ASSERT_VALUE(pages_sum(LEN, 100),
-		     agent_sum(gpu_agent(env, A), env->buf, LEN, PAGE_BYTES));
-	ASSERT_DONE(agent_write(gpu_agent(env, A), env->buf, 100));
+	ASSERT_EQ(0, put(B, buf, LEN));
+	ASSERT_EQ(0, enable(A, B));
+	ASSERT_EQ(0, enable(B, A));
+	ASSERT_DONE(dev_fill(A, buf, LEN, 100));
+	unbind(B);
+	EXPECT_EQ(-ENODEV, peer_call(A, B, HMMRT_PEER_QUERY));
+	EXPECT_EQ(-ENODEV, enable(A, B));
+	EXPECT_EQ(0, count_at(B, buf, LEN));
+	ASSERT_SUM(A, buf, LEN, 100);
+	ASSERT_DONE(dev_write(A, buf, 100));
 	/* A new binding starts without peers. */
 	gpu = open_gpu(B);
-	ASSERT_EQ(0, cmd_bind_next(gpu, env->space, &bind));
+	ASSERT_EQ(0, cmd_bind_next(gpu, space, &bind));
 	ASSERT_EQ(id, bind.out_device_id);
-	EXPECT_FALSE(is_enabled(env, A, B));
-	EXPECT_FALSE(is_enabled(env, B, A));
+	EXPECT_FALSE(is_enabled(A, B));
+	EXPECT_FALSE(is_enabled(B, A));
 	close(gpu);
-	EXPECT_EQ(-1, pages_check(env->buf, LEN, 100));
+	EXPECT_EQ(-1, pages_check(buf, LEN, 100));
 }
 
 TEST_F(mapping, unbinding_the_device_leaves_the_peers_pages)
 {
-	struct gpus *env = &self->env;
-
-	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, B));
-	ASSERT_EQ(0, enable(env, A, B));
-	ASSERT_DONE(agent_fill(gpu_agent(env, A), env->buf, LEN, PAGE_BYTES,
-			       100));
-	unbind(env, A);
-	EXPECT_EQ(PAGES, gpu_pages(env, env->buf, LEN, B));
-	EXPECT_EQ(-ENODEV, peer_call(env, A, B, HMMRT_PEER_QUERY));
-	ASSERT_VALUE(pages_sum(LEN, 100),
-		     agent_sum(gpu_agent(env, B), env->buf, LEN, PAGE_BYTES));
+	ASSERT_EQ(0, put(B, buf, LEN));
+	ASSERT_EQ(0, enable(A, B));
+	ASSERT_DONE(dev_fill(A, buf, LEN, 100));
+	unbind(A);
+	EXPECT_AT(B, buf, LEN);
+	EXPECT_EQ(-ENODEV, peer_call(A, B, HMMRT_PEER_QUERY));
+	ASSERT_SUM(B, buf, LEN, 100);
 }
 
 TEST_F(mapping, fork_separates_parent_and_child)
 {
-	struct gpus *env = &self->env;
 	int status = -1, ends[2];
 	pid_t pid;
 	char c;
 
 	ASSERT_EQ(0, pipe(ends));
-	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, B));
-	ASSERT_EQ(0, enable(env, A, B));
-	ASSERT_VALUE(pages_sum(LEN, 1),
-		     agent_sum(gpu_agent(env, A), env->buf, LEN, PAGE_BYTES));
+	ASSERT_EQ(0, put(B, buf, LEN));
+	ASSERT_EQ(0, enable(A, B));
+	ASSERT_SUM(A, buf, LEN, 1);
 	pid = fork();
 	if (!pid) {
 		close(ends[1]);
 		_exit(read(ends[0], &c, 1) != 0 ||
-		      pages_check(env->buf, LEN, 1) != -1);
+		      pages_check(buf, LEN, 1) != -1);
 	}
-	ASSERT_DONE(agent_fill(gpu_agent(env, A), env->buf, LEN, PAGE_BYTES,
-			       100));
+	ASSERT_DONE(dev_fill(A, buf, LEN, 100));
 	close(ends[1]);
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_EQ(0, status);
 	close(ends[0]);
-	EXPECT_EQ(-1, pages_check(env->buf, LEN, 100));
+	EXPECT_EQ(-1, pages_check(buf, LEN, 100));
 }
 
 TEST_F(mapping, unmapped_memory_is_inaccessible_and_freed)
 {
-	struct gpus *env = &self->env;
-	struct session_device *peer = &env->session.devices[B];
+	struct session_device *peer = &session.devices[B];
 	unsigned int try = 0;
 
-	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, B));
-	ASSERT_EQ(0, enable(env, A, B));
-	ASSERT_VALUE(pages_sum(LEN, 1),
-		     agent_sum(gpu_agent(env, A), env->buf, LEN, PAGE_BYTES));
-	ASSERT_EQ(0, munmap(env->buf, LEN));
-	ASSERT_REFUSED(SIGSEGV, EFAULT,
-		       agent_read(gpu_agent(env, A), env->buf));
-	while (device_used_bytes(env->space, peer->id) != peer->used_before &&
+	ASSERT_EQ(0, put(B, buf, LEN));
+	ASSERT_EQ(0, enable(A, B));
+	ASSERT_SUM(A, buf, LEN, 1);
+	ASSERT_EQ(0, munmap(buf, LEN));
+	ASSERT_REFUSED(SIGSEGV, EFAULT, dev_read(A, buf));
+	while (device_used_bytes(space, peer->id) != peer->used_before &&
 	       try++ < 1000)
 		usleep(10000);
-	EXPECT_EQ(peer->used_before, device_used_bytes(env->space, peer->id));
+	EXPECT_EQ(peer->used_before, device_used_bytes(space, peer->id));
 }
 
 /*
@@ -541,18 +486,16 @@ TEST_F(mapping, unmapped_memory_is_inaccessible_and_freed)
  */
 TEST_F(mapping, exclusive_access_migrates_pages_back)
 {
-	struct gpus *env = &self->env;
-	uint64_t *word = word_of(env->buf, 3);
+	uint64_t *word = word_of(buf, 3);
 
-	ASSERT_EQ(0, gpu_put(env, env->buf, LEN, B));
-	ASSERT_EQ(0, enable(env, A, B));
-	ASSERT_VALUE(4, agent_read(gpu_agent(env, A), word));
-	ASSERT_EQ(0, cmd_exclusive(env->space, word, PAGE_BYTES, gpu_id(env, A),
-				   NULL));
-	EXPECT_EQ(0, gpu_pages(env, word, PAGE_BYTES, B));
-	ASSERT_DONE(agent_write(gpu_agent(env, A), word, 40));
+	ASSERT_EQ(0, put(B, buf, LEN));
+	ASSERT_EQ(0, enable(A, B));
+	ASSERT_VALUE(4, dev_read(A, word));
+	ASSERT_EQ(0, make_exclusive(A, word, PAGE_BYTES, NULL));
+	EXPECT_EQ(0, count_at(B, word, PAGE_BYTES));
+	ASSERT_DONE(dev_write(A, word, 40));
 	EXPECT_EQ(40, *word);
-	ASSERT_VALUE(40, agent_read(gpu_agent(env, B), word));
+	ASSERT_VALUE(40, dev_read(B, word));
 }
 
 /* --- concurrent use ------------------------------------------------------- */
@@ -561,10 +504,10 @@ TEST_F(mapping, exclusive_access_migrates_pages_back)
  * Reads or writes a page by the CPU (@accessor is 0) or by device
  * @accessor - 1. Returns false if the access fails or reads a wrong value.
  */
-static bool take_turn(struct gpus *env, uint64_t *words, uint64_t value,
-		      unsigned int accessor, size_t page, bool write)
+static bool take_turn(uint64_t *words, uint64_t value, unsigned int accessor,
+		      size_t page, bool write)
 {
-	volatile uint64_t *word = word_of(env->buf, page);
+	volatile uint64_t *word = word_of(buf, page);
 	struct outcome outcome;
 
 	if (write)
@@ -574,10 +517,9 @@ static bool take_turn(struct gpus *env, uint64_t *words, uint64_t value,
 	else if (!accessor)
 		return *word == words[page];
 	else if (write)
-		outcome = agent_write(gpu_agent(env, accessor - 1), word,
-				      value);
+		outcome = dev_write(accessor - 1, word, value);
 	else
-		outcome = agent_read(gpu_agent(env, accessor - 1), word);
+		outcome = dev_read(accessor - 1, word);
 	if (!accessor)
 		return true;
 	return !outcome.error && !outcome.signal &&
@@ -590,7 +532,6 @@ static bool take_turn(struct gpus *env, uint64_t *words, uint64_t value,
  */
 TEST_F(mapping, all_readers_see_the_last_write)
 {
-	struct gpus *env = &self->env;
 	uint64_t words[PAGES], i;
 	unsigned int *seed = &self->seed;
 
@@ -605,27 +546,23 @@ TEST_F(mapping, all_readers_see_the_last_write)
 
 		if (i % 4 == 0 && accessor && accessor - 1 != peer)
 			ASSERT_EQ(0, rand_r(seed) % 3 ?
-					     enable(env, accessor - 1, peer) :
-					     disable(env, accessor - 1, peer));
+					     enable(accessor - 1, peer) :
+					     disable(accessor - 1, peer));
 		if (i % 4 == 1)
-			ASSERT_EQ(0, cmd_prefetch(env->space,
-						  word_of(env->buf, page),
-						  PAGE_BYTES, gpu_id(env, peer),
-						  NULL));
-		ASSERT_TRUE(take_turn(env, words, 1000 * i, accessor, page,
-				      write))
+			ASSERT_EQ(0, prefetch(peer, word_of(buf, page),
+					      PAGE_BYTES));
+		ASSERT_TRUE(take_turn(words, 1000 * i, accessor, page, write))
 		{
 			TH_LOG("turn %llu of %u", (unsigned long long)i,
 			       accessor);
 		}
 	}
 	for (i = 0; i < PAGES; i++)
-		ASSERT_EQ(words[i], *word_of(env->buf, i));
-	EXPECT_LT(0, gpu_stats(env, A).out_remote_pages);
+		ASSERT_EQ(words[i], *word_of(buf, i));
+	EXPECT_LT(0, stats_of(A).out_remote_pages);
 }
 
 struct switcher {
-	const struct gpus *env;
 	bool stop;
 	int rc;
 	unsigned int rounds;
@@ -637,9 +574,9 @@ static void *switch_until_stopped(void *arg)
 
 	while (!switcher->rc && !__atomic_load_n(&switcher->stop,
 						 __ATOMIC_RELAXED)) {
-		switcher->rc = enable(switcher->env, A, B);
+		switcher->rc = enable(A, B);
 		if (!switcher->rc)
-			switcher->rc = disable(switcher->env, A, B);
+			switcher->rc = disable(A, B);
 		switcher->rounds++;
 	}
 	return NULL;
@@ -651,9 +588,8 @@ static void *switch_until_stopped(void *arg)
  */
 TEST_F(mapping, switching_by_two_threads_under_load_loses_no_write)
 {
-	struct gpus *env = &self->env;
-	struct switcher switchers[2] = { { .env = env }, { .env = env } };
-	uint64_t times = 2000, *word = word_of(env->buf, 0);
+	struct switcher switchers[2] = { 0 };
+	uint64_t times = 2000, *word = word_of(buf, 0);
 	uint64_t args[] = { (uintptr_t)word, times };
 	pthread_t threads[2];
 	unsigned int i, round, lane;
@@ -665,14 +601,11 @@ TEST_F(mapping, switching_by_two_threads_under_load_loses_no_write)
 					    &switchers[i]));
 	for (round = 0; round < 10; round++) {
 		for (lane = 0; lane < LANES; lane++)
-			agent_post(gpu_agent(env, A), lane, AGENT_ADD, args, 2);
+			agent_post(agent_of(A), lane, AGENT_ADD, args, 2);
 		for (i = 0; i < 5; i++)
-			EXPECT_EQ(0, cmd_prefetch(env->space, word, PAGE_BYTES,
-						  gpu_id(env, i % 2 ? B : C),
-						  NULL));
+			EXPECT_EQ(0, prefetch(i % 2 ? B : C, word, PAGE_BYTES));
 		for (lane = 0; lane < LANES; lane++)
-			EXPECT_EQ(0, agent_wait(gpu_agent(env, A), lane, 60)
-					     .error);
+			EXPECT_EQ(0, dev_wait(A, lane, 60).error);
 	}
 	for (i = 0; i < 2; i++) {
 		__atomic_store_n(&switchers[i].stop, true, __ATOMIC_RELAXED);
@@ -680,14 +613,14 @@ TEST_F(mapping, switching_by_two_threads_under_load_loses_no_write)
 		EXPECT_EQ(0, switchers[i].rc);
 		EXPECT_LT(0, switchers[i].rounds);
 	}
-	EXPECT_FALSE(is_enabled(env, A, B));
+	EXPECT_FALSE(is_enabled(A, B));
 	EXPECT_EQ(10 * LANES * times, *word);
 }
 
 /* --- the end of a process ------------------------------------------------- */
 
 FIXTURE(ending) {
-	struct gpus env;
+	char parameters[SIMGPU_PARAMETERS];
 	int manager;
 };
 
@@ -695,7 +628,7 @@ FIXTURE_SETUP(ending)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
 		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
-	ASSERT_EQ(0, gpus_load(&self->env, "fault_in_place=1"));
+	ASSERT_EQ(0, simgpu_replace(self->parameters, IN_PLACE));
 	self->manager = open_manager();
 }
 
@@ -704,7 +637,7 @@ FIXTURE_TEARDOWN(ending)
 	if (!getenv("HMMRT_MODULE_DIR"))
 		return;
 	close(self->manager);
-	EXPECT_EQ(0, simgpu_restore(self->env.parameters));
+	EXPECT_EQ(0, simgpu_restore(self->parameters));
 }
 
 /*
@@ -713,23 +646,18 @@ FIXTURE_TEARDOWN(ending)
  */
 static void owner_run(int to_test)
 {
-	struct gpus env;
-	uint64_t args[] = { 0, LEN, PAGE_BYTES };
-	int rc = session_start(&env.session, 2, LANES);
+	int rc = session_start(&session, 2, LANES);
 
-	env.space = env.session.space;
-	env.buf = arena_anon(LEN);
-	pages_fill(env.buf, LEN, 1);
+	space = session.space;
+	buf = arena_anon(LEN);
+	pages_fill(buf, LEN, 1);
 	if (!rc)
-		rc = gpu_put(&env, env.buf, LEN, B);
+		rc = put(B, buf, LEN);
 	if (!rc)
-		rc = enable(&env, A, B);
-	if (!rc &&
-	    agent_sum(gpu_agent(&env, A), env.buf, LEN, PAGE_BYTES).value !=
-		    pages_sum(LEN, 1))
+		rc = enable(A, B);
+	if (!rc && dev_sum(A, buf, LEN).value != pages_sum(LEN, 1))
 		rc = -EIO;
-	args[0] = (uintptr_t)env.buf;
-	agent_post(gpu_agent(&env, A), 1, AGENT_SUM, args, 3);
+	DEV_POST(A, 1, AGENT_SUM, (uintptr_t)buf, LEN, PAGE_BYTES);
 	if (rc || write(to_test, "", 1) != 1)
 		_exit(1);
 	for (;;)
