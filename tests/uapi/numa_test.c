@@ -10,78 +10,59 @@
 #include <sys/swap.h>
 #include <time.h>
 
-#include "lib/harness.h"
-#include "lib/modules.h"
+#include "lib/fixture.h"
 #include "lib/nodes.h"
-#include "lib/session.h"
 #include "lib/setting.h"
 
 #define PAGES		NODES_PAGES
 #define LEN		(PAGES * PAGE_BYTES)
-#define HOST		HMMRT_LOCATION_HOST
 #define ON_NODE(node)	HMMRT_LOCATION_HOST_NODE(node)
 #define MIB		(1UL << 20)
 
 FIXTURE(numa) {
-	struct session session;
-	int fd;
-	struct agent *agent;
-	uint32_t id;
-	char *buf;
 };
 
 FIXTURE_SETUP(numa)
 {
 	if (!have_two_nodes())
 		SKIP(_exit(SKIPPED), "this machine has one node");
-	ASSERT_EQ(0, session_start(&self->session, 1, 1));
-	self->fd = self->session.space;
-	self->agent = session_agent(&self->session);
-	self->id = self->session.devices[0].id;
-	self->buf = arena_anon(LEN);
-	ASSERT_NE(NULL, self->buf);
+	DEVICES_SETUP();
+	buf = ANON(LEN);
 }
 
 FIXTURE_TEARDOWN(numa)
 {
 	if (!have_two_nodes())
 		return;
-	EXPECT_EQ(0, session_end(&self->session));
+	DEVICES_TEARDOWN();
 }
 
 /* Fills the buffer with first, first + 1, ..., and moves it to the device. */
-static int put_on_device(FIXTURE_DATA(numa) *self, uint64_t first)
+static int put_on_device(uint64_t first)
 {
 	int rc;
 
-	pages_fill(self->buf, LEN, first);
-	rc = cmd_prefetch(self->fd, self->buf, LEN, self->id, NULL);
-	if (!rc && pages_at(self->fd, self->buf, LEN, self->id) != PAGES)
+	pages_fill(buf, LEN, first);
+	rc = prefetch(A, buf, LEN);
+	if (!rc && count_at(A, buf, LEN) != PAGES)
 		rc = -EBUSY;
 	return rc;
 }
 
-static int advise(FIXTURE_DATA(numa) *self, uint32_t advice, uint32_t location)
+static int prefer(int node)
 {
-	return cmd_advise(self->fd, self->buf, LEN, advice, location, 0);
-}
-
-static int prefer(FIXTURE_DATA(numa) *self, int node)
-{
-	return advise(self, HMMRT_ADVICE_SET_PREFERRED_LOCATION, ON_NODE(node));
+	return advise_at(buf, LEN, SET_PREFERRED_LOCATION, ON_NODE(node));
 }
 
 /*
  * Moves the buffer back to system memory, by CPU faults or by a prefetch to the
  * host, and checks its contents.
  */
-static bool migrate_back(FIXTURE_DATA(numa) *self, bool by_fault,
-			 uint64_t first)
+static bool migrate_back(bool by_fault, uint64_t first)
 {
-	if (!by_fault &&
-	    cmd_prefetch(self->fd, self->buf, LEN, HOST, NULL))
+	if (!by_fault && prefetch(HOST, buf, LEN))
 		return false;
-	return pages_check(self->buf, LEN, first) < 0;
+	return pages_check(buf, LEN, first) < 0;
 }
 
 /* --- the node that pages migrate back to ---------------------------------- */
@@ -94,13 +75,12 @@ TEST_F(numa, prefetch_to_a_node_moves_pages_there)
 	for (round = 0; round < 4; round++) {
 		const int node = round % 2;
 
-		ASSERT_EQ(0, put_on_device(self, round));
-		ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, LEN,
-					  ON_NODE(node), &result));
+		ASSERT_EQ(0, put_on_device(round));
+		ASSERT_EQ(0, prefetch_result(ON_NODE(node), buf, LEN, &result));
 		ASSERT_EQ(PAGES, result.out_pages_moved);
-		ASSERT_EQ(PAGES, pages_on_node(self->buf, node));
-		ASSERT_EQ(PAGES, pages_at(self->fd, self->buf, LEN, HOST));
-		ASSERT_EQ(-1, pages_check(self->buf, LEN, round));
+		ASSERT_EQ(PAGES, pages_on_node(buf, node));
+		ASSERT_AT(HOST, buf, LEN);
+		ASSERT_EQ(-1, pages_check(buf, LEN, round));
 	}
 }
 
@@ -109,12 +89,11 @@ TEST_F(numa, prefetch_to_a_node_leaves_host_pages_on_their_node)
 {
 	struct hmmrt_prefetch result;
 
-	ASSERT_EQ(0, set_policy(self->buf, LEN, MPOL_BIND, 1));
-	pages_fill(self->buf, LEN, 1);
-	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, LEN, ON_NODE(1),
-				  &result));
+	ASSERT_EQ(0, set_policy(buf, LEN, MPOL_BIND, 1));
+	pages_fill(buf, LEN, 1);
+	ASSERT_EQ(0, prefetch_result(ON_NODE(1), buf, LEN, &result));
 	ASSERT_EQ(PAGES, result.out_pages_there);
-	ASSERT_EQ(PAGES, pages_on_node(self->buf, 0));
+	ASSERT_EQ(PAGES, pages_on_node(buf, 0));
 }
 
 TEST_F(numa, offline_node_is_einval)
@@ -123,13 +102,12 @@ TEST_F(numa, offline_node_is_einval)
 				   HMMRT_LOCATION_MAX_NODE };
 	size_t i;
 
-	ASSERT_EQ(0, put_on_device(self, 1));
+	ASSERT_EQ(0, put_on_device(1));
 	for (i = 0; i < ARRAY_SIZE(nodes); i++) {
-		EXPECT_EQ(-EINVAL, cmd_prefetch(self->fd, self->buf, LEN,
-						ON_NODE(nodes[i]), NULL));
-		EXPECT_EQ(-EINVAL, prefer(self, nodes[i]));
+		EXPECT_EQ(-EINVAL, prefetch(ON_NODE(nodes[i]), buf, LEN));
+		EXPECT_EQ(-EINVAL, prefer(nodes[i]));
 	}
-	EXPECT_EQ(PAGES, pages_at(self->fd, self->buf, LEN, self->id));
+	EXPECT_AT(A, buf, LEN);
 }
 
 /* Each test of a policy covers a prefetch to the host and CPU faults. */
@@ -138,10 +116,10 @@ TEST_F(numa, without_a_policy_pages_go_to_the_node_of_the_cpu)
 	unsigned int i;
 
 	for (i = 0; i < 4; i++) {
-		ASSERT_EQ(0, put_on_device(self, i));
+		ASSERT_EQ(0, put_on_device(i));
 		ASSERT_TRUE(run_on_node(i / 2));
-		ASSERT_TRUE(migrate_back(self, i % 2, i));
-		ASSERT_EQ(PAGES, pages_on_node(self->buf, i / 2));
+		ASSERT_TRUE(migrate_back(i % 2, i));
+		ASSERT_EQ(PAGES, pages_on_node(buf, i / 2));
 	}
 }
 
@@ -153,13 +131,11 @@ TEST_F(numa, policy_of_the_mapping_selects_the_node)
 	for (i = 0; i < 8; i++) {
 		const int node = i / 2 % 2;
 
-		ASSERT_EQ(0, set_policy(self->buf, LEN, MPOL_BIND,
-					1 << !node));
-		ASSERT_EQ(0, put_on_device(self, i));
-		ASSERT_EQ(0, set_policy(self->buf, LEN, modes[i / 4],
-					1 << node));
-		ASSERT_TRUE(migrate_back(self, i % 2, i));
-		ASSERT_EQ(PAGES, pages_on_node(self->buf, node));
+		ASSERT_EQ(0, set_policy(buf, LEN, MPOL_BIND, 1 << !node));
+		ASSERT_EQ(0, put_on_device(i));
+		ASSERT_EQ(0, set_policy(buf, LEN, modes[i / 4], 1 << node));
+		ASSERT_TRUE(migrate_back(i % 2, i));
+		ASSERT_EQ(PAGES, pages_on_node(buf, node));
 	}
 }
 
@@ -167,12 +143,12 @@ TEST_F(numa, interleaved_mapping_migrates_back_to_both_nodes_in_turn)
 {
 	unsigned int i;
 
-	ASSERT_EQ(0, set_policy(self->buf, LEN, MPOL_INTERLEAVE, 3));
+	ASSERT_EQ(0, set_policy(buf, LEN, MPOL_INTERLEAVE, 3));
 	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, put_on_device(self, i));
-		ASSERT_TRUE(migrate_back(self, i % 2, i));
-		ASSERT_EQ(PAGES / 2, pages_on_node(self->buf, 0));
-		ASSERT_EQ(PAGES / 2, pages_on_node(self->buf, 1));
+		ASSERT_EQ(0, put_on_device(i));
+		ASSERT_TRUE(migrate_back(i % 2, i));
+		ASSERT_EQ(PAGES / 2, pages_on_node(buf, 0));
+		ASSERT_EQ(PAGES / 2, pages_on_node(buf, 1));
 	}
 }
 
@@ -183,11 +159,11 @@ TEST_F(numa, policy_of_the_process_selects_the_node)
 	for (i = 0; i < 4; i++) {
 		const unsigned long nodes = 1 << i / 2;
 
-		ASSERT_EQ(0, put_on_device(self, i));
+		ASSERT_EQ(0, put_on_device(i));
 		ASSERT_EQ(0, set_mempolicy(MPOL_PREFERRED, &nodes,
 					   8 * sizeof(nodes)));
-		ASSERT_TRUE(migrate_back(self, i % 2, i));
-		ASSERT_EQ(PAGES, pages_on_node(self->buf, i / 2));
+		ASSERT_TRUE(migrate_back(i % 2, i));
+		ASSERT_EQ(PAGES, pages_on_node(buf, i / 2));
 	}
 }
 
@@ -198,30 +174,28 @@ TEST_F(numa, advised_node_overrides_the_policy)
 	for (i = 0; i < 4; i++) {
 		const int node = i / 2;
 
-		ASSERT_EQ(0, set_policy(self->buf, LEN, MPOL_BIND,
-					1 << !node));
-		ASSERT_EQ(0, prefer(self, node));
-		ASSERT_EQ(0, put_on_device(self, i));
-		ASSERT_TRUE(migrate_back(self, i % 2, i));
-		ASSERT_EQ(PAGES, pages_on_node(self->buf, node));
+		ASSERT_EQ(0, set_policy(buf, LEN, MPOL_BIND, 1 << !node));
+		ASSERT_EQ(0, prefer(node));
+		ASSERT_EQ(0, put_on_device(i));
+		ASSERT_TRUE(migrate_back(i % 2, i));
+		ASSERT_EQ(PAGES, pages_on_node(buf, node));
 		/*
 		 * Without the advice the policy of the mapping decides again.
 		 */
-		ASSERT_EQ(0, advise(self,
-				    HMMRT_ADVICE_UNSET_PREFERRED_LOCATION, 0));
-		ASSERT_EQ(0, put_on_device(self, i));
-		ASSERT_TRUE(migrate_back(self, i % 2, i));
-		ASSERT_EQ(PAGES, pages_on_node(self->buf, !node));
+		ASSERT_EQ(0, advise(buf, LEN, UNSET_PREFERRED_LOCATION));
+		ASSERT_EQ(0, put_on_device(i));
+		ASSERT_TRUE(migrate_back(i % 2, i));
+		ASSERT_EQ(PAGES, pages_on_node(buf, !node));
 	}
 }
 
 TEST_F(numa, node_of_a_prefetch_overrides_the_advised_node)
 {
-	ASSERT_EQ(0, prefer(self, 1));
-	ASSERT_EQ(0, put_on_device(self, 1));
-	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, LEN, ON_NODE(0), NULL));
-	ASSERT_EQ(PAGES, pages_on_node(self->buf, 0));
-	ASSERT_EQ(-1, pages_check(self->buf, LEN, 1));
+	ASSERT_EQ(0, prefer(1));
+	ASSERT_EQ(0, put_on_device(1));
+	ASSERT_EQ(0, prefetch(ON_NODE(0), buf, LEN));
+	ASSERT_EQ(PAGES, pages_on_node(buf, 0));
+	ASSERT_EQ(-1, pages_check(buf, LEN, 1));
 }
 
 #define CPUSET	"/sys/fs/cgroup/hmmrt-numa"
@@ -233,22 +207,22 @@ TEST_F(numa, node_outside_of_the_cpuset_is_treated_as_full)
 	bool done;
 	int rc;
 
-	ASSERT_EQ(0, put_on_device(self, 1));
+	ASSERT_EQ(0, put_on_device(1));
 	if (mkdir(CPUSET, 0755) && errno != EEXIST)
 		SKIP(return, CPUSET ": %s", strerror(errno));
 	done = write_text(CPUSET "/cpuset.mems", "0") &&
 	       write_text(CPUSET "/cgroup.procs", "0");
-	rc = cmd_prefetch(self->fd, self->buf, LEN, ON_NODE(1), &result);
+	rc = prefetch_result(ON_NODE(1), buf, LEN, &result);
 	write_text("/sys/fs/cgroup/cgroup.procs", "0");
 	ASSERT_EQ(0, rmdir(CPUSET));
 	if (!done)
 		SKIP(return, "cpusets are not available");
 	ASSERT_EQ(0, rc);
 	ASSERT_EQ(PAGES, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
-	ASSERT_EQ(PAGES, pages_at(self->fd, self->buf, LEN, self->id));
-	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, LEN, ON_NODE(1), NULL));
-	ASSERT_EQ(PAGES, pages_on_node(self->buf, 1));
-	ASSERT_EQ(-1, pages_check(self->buf, LEN, 1));
+	ASSERT_AT(A, buf, LEN);
+	ASSERT_EQ(0, prefetch(ON_NODE(1), buf, LEN));
+	ASSERT_EQ(PAGES, pages_on_node(buf, 1));
+	ASSERT_EQ(-1, pages_check(buf, LEN, 1));
 }
 
 /* --- pages that the kernel moves between nodes ---------------------------- */
@@ -258,18 +232,17 @@ TEST_F(numa, move_pages_leaves_pages_on_the_device)
 	const size_t half = LEN / 2;
 	int status[PAGES];
 
-	ASSERT_EQ(0, set_policy(self->buf, LEN, MPOL_BIND, 1));
-	pages_fill(self->buf, LEN, 1);
-	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, half, self->id, NULL));
-	ASSERT_LE(0, page_status(self->buf, 1, status));
+	ASSERT_EQ(0, set_policy(buf, LEN, MPOL_BIND, 1));
+	pages_fill(buf, LEN, 1);
+	ASSERT_EQ(0, prefetch(A, buf, half));
+	ASSERT_LE(0, page_status(buf, 1, status));
 	ASSERT_EQ(PAGES / 2, count_status(status, 1));
 	ASSERT_EQ(PAGES / 2, count_status(status, -ENOENT));
-	ASSERT_EQ(PAGES / 2, pages_at(self->fd, self->buf, half, self->id));
-	ASSERT_EQ(PAGES / 2, pages_on_node(self->buf, 1));
-	ASSERT_EQ(0, pages_on_node(self->buf, 0));
-	ASSERT_VALUE(pages_sum(LEN, 1),
-		     agent_sum(self->agent, self->buf, LEN, PAGE_BYTES));
-	ASSERT_EQ(-1, pages_check(self->buf, LEN, 1));
+	ASSERT_AT(A, buf, half);
+	ASSERT_EQ(PAGES / 2, pages_on_node(buf, 1));
+	ASSERT_EQ(0, pages_on_node(buf, 0));
+	ASSERT_SUM(A, buf, LEN, 1);
+	ASSERT_EQ(-1, pages_check(buf, LEN, 1));
 }
 
 TEST_F(numa, move_pages_moves_pages_that_the_device_maps)
@@ -277,35 +250,32 @@ TEST_F(numa, move_pages_moves_pages_that_the_device_maps)
 	unsigned int round;
 	int status[PAGES];
 
-	ASSERT_EQ(0, set_policy(self->buf, LEN, MPOL_BIND, 1));
-	ASSERT_EQ(0, advise(self, HMMRT_ADVICE_SET_NO_MIGRATE, 0));
+	ASSERT_EQ(0, set_policy(buf, LEN, MPOL_BIND, 1));
+	ASSERT_EQ(0, advise(buf, LEN, SET_NO_MIGRATE));
 	for (round = 0; round < 4; round++) {
 		const int node = !(round % 2);
 
-		ASSERT_DONE(agent_fill(self->agent, self->buf, LEN, PAGE_BYTES,
-				       round));
-		ASSERT_EQ(PAGES, pages_on_node(self->buf, !node));
-		ASSERT_EQ(0, page_status(self->buf, node, status));
+		ASSERT_DONE(dev_fill(A, buf, LEN, round));
+		ASSERT_EQ(PAGES, pages_on_node(buf, !node));
+		ASSERT_EQ(0, page_status(buf, node, status));
 		ASSERT_EQ(PAGES, count_status(status, node));
-		ASSERT_EQ(PAGES, pages_on_node(self->buf, node));
-		ASSERT_VALUE(pages_sum(LEN, round),
-			     agent_sum(self->agent, self->buf, LEN,
-				       PAGE_BYTES));
-		ASSERT_EQ(-1, pages_check(self->buf, LEN, round));
+		ASSERT_EQ(PAGES, pages_on_node(buf, node));
+		ASSERT_SUM(A, buf, LEN, round);
+		ASSERT_EQ(-1, pages_check(buf, LEN, round));
 	}
-	ASSERT_LE(PAGES, session_stats(&self->session, 0).out_remote_pages);
+	ASSERT_LE(PAGES, stats_of(A).out_remote_pages);
 }
 
 /* Returns how many pages the device has entries for, without device access. */
-static unsigned int pages_mapped(FIXTURE_DATA(numa) *self)
+static unsigned int pages_mapped(void)
 {
 	static struct hmmrt_page pages[PAGES];
 	unsigned int i, count = 0;
 
-	if (cmd_pages(self->fd, self->buf, LEN, pages))
+	if (cmd_pages(space, buf, LEN, pages))
 		return 0;
 	for (i = 0; i < PAGES; i++)
-		count += !!(pages[i].mapped_by & 1u << self->id);
+		count += !!(pages[i].mapped_by & 1u << id_of(A));
 	return count;
 }
 
@@ -318,77 +288,74 @@ TEST_F(numa, move_pages_preserves_accessed_by_mappings)
 	unsigned int round, ms;
 	int status[PAGES];
 
-	ASSERT_EQ(0, set_policy(self->buf, LEN, MPOL_BIND, 1));
-	pages_fill(self->buf, LEN, 1);
-	ASSERT_EQ(0, advise(self, HMMRT_ADVICE_SET_ACCESSED_BY, self->id));
-	ASSERT_EQ(PAGES, pages_mapped(self));
+	ASSERT_EQ(0, set_policy(buf, LEN, MPOL_BIND, 1));
+	pages_fill(buf, LEN, 1);
+	ASSERT_EQ(0, advise_at(buf, LEN, SET_ACCESSED_BY, A));
+	ASSERT_EQ(PAGES, pages_mapped());
 	for (round = 0; round < 10; round++) {
-		ASSERT_EQ(0, page_status(self->buf, !(round % 2), status));
-		for (ms = 0; ms < 10000 && pages_mapped(self) < PAGES; ms++)
+		ASSERT_EQ(0, page_status(buf, !(round % 2), status));
+		for (ms = 0; ms < 10000 && pages_mapped() < PAGES; ms++)
 			usleep(1000);
-		ASSERT_EQ(PAGES, pages_mapped(self));
+		ASSERT_EQ(PAGES, pages_mapped());
 	}
-	ASSERT_EQ(0, session_stats(&self->session, 0).out_device_faults);
+	ASSERT_EQ(0, stats_of(A).out_device_faults);
 }
 
 TEST_F(numa, move_pages_moves_duplicated_pages)
 {
 	int status[PAGES];
 
-	ASSERT_EQ(0, set_policy(self->buf, LEN, MPOL_BIND, 1));
-	pages_fill(self->buf, LEN, 1);
-	ASSERT_EQ(0, advise(self, HMMRT_ADVICE_SET_READ_MOSTLY, 0));
-	ASSERT_VALUE(pages_sum(LEN, 1),
-		     agent_sum(self->agent, self->buf, LEN, PAGE_BYTES));
-	ASSERT_EQ(PAGES, session_stats(&self->session, 0).out_copied_pages);
-	ASSERT_EQ(0, page_status(self->buf, 1, status));
+	ASSERT_EQ(0, set_policy(buf, LEN, MPOL_BIND, 1));
+	pages_fill(buf, LEN, 1);
+	ASSERT_EQ(0, advise(buf, LEN, SET_READ_MOSTLY));
+	ASSERT_SUM(A, buf, LEN, 1);
+	ASSERT_EQ(PAGES, stats_of(A).out_copied_pages);
+	ASSERT_EQ(0, page_status(buf, 1, status));
 	ASSERT_EQ(PAGES, count_status(status, 1));
-	ASSERT_EQ(PAGES, pages_on_node(self->buf, 1));
-	ASSERT_VALUE(pages_sum(LEN, 1),
-		     agent_sum(self->agent, self->buf, LEN, PAGE_BYTES));
-	pages_fill(self->buf, LEN, 500);
-	ASSERT_VALUE(pages_sum(LEN, 500),
-		     agent_sum(self->agent, self->buf, LEN, PAGE_BYTES));
-	ASSERT_DONE(agent_fill(self->agent, self->buf, LEN, PAGE_BYTES, 900));
-	ASSERT_EQ(-1, pages_check(self->buf, LEN, 900));
+	ASSERT_EQ(PAGES, pages_on_node(buf, 1));
+	ASSERT_SUM(A, buf, LEN, 1);
+	pages_fill(buf, LEN, 500);
+	ASSERT_SUM(A, buf, LEN, 500);
+	ASSERT_DONE(dev_fill(A, buf, LEN, 900));
+	ASSERT_EQ(-1, pages_check(buf, LEN, 900));
 }
 
 #define COUNTS	5000000
 
 /* The lane and the CPU increment one word while its page changes nodes. */
-static bool count_while_pages_move(FIXTURE_DATA(numa) *self)
+static bool count_while_pages_move(void)
 {
-	const uint64_t args[] = { (uintptr_t)self->buf, COUNTS };
+	const uint64_t args[] = { (uintptr_t)buf, COUNTS };
 	const uint64_t rounds = 100;
 	struct outcome outcome;
 	int status[PAGES];
 	uint64_t round;
 
-	*(volatile uint64_t *)self->buf = 0;
-	agent_post(self->agent, 0, AGENT_ADD, args, ARRAY_SIZE(args));
+	*(volatile uint64_t *)buf = 0;
+	agent_post(agent_of(A), 0, AGENT_ADD, args, ARRAY_SIZE(args));
 	for (round = 0; round < rounds; round++) {
-		__atomic_fetch_add((uint64_t *)self->buf, 1, __ATOMIC_RELAXED);
-		if (page_status(self->buf, round % 2, status) < 0)
+		__atomic_fetch_add((uint64_t *)buf, 1, __ATOMIC_RELAXED);
+		if (page_status(buf, round % 2, status) < 0)
 			return false;
 	}
-	outcome = agent_wait(self->agent, 0, 60);
+	outcome = dev_wait(A, 0, 60);
 	return !outcome.error && !outcome.signal &&
-	       *(volatile uint64_t *)self->buf == COUNTS + rounds;
+	       *(volatile uint64_t *)buf == COUNTS + rounds;
 }
 
 TEST_F(numa, nothing_is_lost_while_pages_move_between_nodes_and_device)
 {
-	pages_fill(self->buf, LEN, 1);
-	ASSERT_TRUE(count_while_pages_move(self));
-	ASSERT_EQ(-1, pages_check(self->buf + PAGE_BYTES, LEN - PAGE_BYTES, 2));
+	pages_fill(buf, LEN, 1);
+	ASSERT_TRUE(count_while_pages_move());
+	ASSERT_EQ(-1, pages_check(buf + PAGE_BYTES, LEN - PAGE_BYTES, 2));
 }
 
 TEST_F(numa, nothing_is_lost_while_mapped_pages_move_between_nodes)
 {
-	pages_fill(self->buf, LEN, 1);
-	ASSERT_EQ(0, advise(self, HMMRT_ADVICE_SET_NO_MIGRATE, 0));
-	ASSERT_TRUE(count_while_pages_move(self));
-	ASSERT_EQ(-1, pages_check(self->buf + PAGE_BYTES, LEN - PAGE_BYTES, 2));
+	pages_fill(buf, LEN, 1);
+	ASSERT_EQ(0, advise(buf, LEN, SET_NO_MIGRATE));
+	ASSERT_TRUE(count_while_pages_move());
+	ASSERT_EQ(-1, pages_check(buf + PAGE_BYTES, LEN - PAGE_BYTES, 2));
 }
 
 /* --- balancing ------------------------------------------------------------ */
@@ -412,7 +379,6 @@ static const struct {
 };
 
 FIXTURE(balancing) {
-	FIXTURE_DATA(numa) numa;
 	char before[16];
 	char scans_before[ARRAY_SIZE(scans)][16];
 };
@@ -443,19 +409,15 @@ FIXTURE_SETUP(balancing)
 		SKIP(_exit(SKIPPED), "the kernel has no CONFIG_NUMA_BALANCING");
 	scan_often(self);
 	ASSERT_TRUE(write_text(BALANCING, "1"));
-	ASSERT_EQ(0, session_start(&self->numa.session, 1, 1));
-	self->numa.fd = self->numa.session.space;
-	self->numa.agent = session_agent(&self->numa.session);
-	self->numa.id = self->numa.session.devices[0].id;
-	self->numa.buf = arena_anon(LEN);
-	ASSERT_NE(NULL, self->numa.buf);
+	DEVICES_SETUP();
+	buf = ANON(LEN);
 }
 
 FIXTURE_TEARDOWN(balancing)
 {
 	if (!self->before[0])
 		return;
-	EXPECT_EQ(0, session_end(&self->numa.session));
+	DEVICES_TEARDOWN();
 	EXPECT_TRUE(write_text(BALANCING, self->before));
 	scan_as_before(self);
 }
@@ -480,13 +442,11 @@ static bool read_often(const char *buf, uint64_t first)
 TEST_F(balancing, automatic_balancing_loses_no_write)
 {
 	const time_t limit = time(NULL) + BALANCE_LIMIT_S;
-	struct agent *agent = self->numa.agent;
-	char *host_buf = self->numa.buf, *moving_buf = arena_anon(LEN);
+	char *host_buf = buf, *moving_buf = ANON(LEN);
 	uint64_t round;
 	int node, moves = 0;
 
-	ASSERT_NE(NULL, moving_buf);
-	ASSERT_EQ(0, advise(&self->numa, HMMRT_ADVICE_SET_NO_MIGRATE, 0));
+	ASSERT_EQ(0, advise(buf, LEN, SET_NO_MIGRATE));
 	pages_fill(host_buf, LEN, 0);
 	pages_fill(moving_buf, LEN, 0);
 	node = pages_on_node(host_buf, 0) > PAGES / 2;
@@ -501,14 +461,10 @@ TEST_F(balancing, automatic_balancing_loses_no_write)
 		pages_fill(host_buf, LEN, 2 * round + 1);
 		ASSERT_EQ(-1, pages_check(moving_buf, LEN, 2 * round));
 		pages_fill(moving_buf, LEN, 2 * round + 1);
-		ASSERT_VALUE(pages_sum(LEN, 2 * round + 1),
-			     agent_sum(agent, host_buf, LEN, PAGE_BYTES));
-		ASSERT_DONE(agent_fill(agent, host_buf, LEN, PAGE_BYTES,
-				       2 * round + 2));
-		ASSERT_VALUE(pages_sum(LEN, 2 * round + 1),
-			     agent_sum(agent, moving_buf, LEN, PAGE_BYTES));
-		ASSERT_DONE(agent_fill(agent, moving_buf, LEN, PAGE_BYTES,
-				       2 * round + 2));
+		ASSERT_SUM(A, host_buf, LEN, 2 * round + 1);
+		ASSERT_DONE(dev_fill(A, host_buf, LEN, 2 * round + 2));
+		ASSERT_SUM(A, moving_buf, LEN, 2 * round + 1);
+		ASSERT_DONE(dev_fill(A, moving_buf, LEN, 2 * round + 2));
 		if (pages_on_node(host_buf, node) > PAGES / 2) {
 			moves++;
 			node = !node;
@@ -528,10 +484,6 @@ TEST_F(balancing, automatic_balancing_loses_no_write)
 #define POOL		"/sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages"
 
 FIXTURE(full_node) {
-	struct session session;
-	int fd;
-	uint32_t id;
-	char *buf;
 	char *rest;
 	size_t rest_len;
 	size_t filled;		/* of rest */
@@ -622,17 +574,12 @@ FIXTURE_SETUP(full_node)
 {
 	if (!have_two_nodes())
 		SKIP(_exit(SKIPPED), "this machine has one node");
-	ASSERT_EQ(0, session_start(&self->session, 1, 1));
-	self->fd = self->session.space;
-	self->id = self->session.devices[0].id;
-	self->buf = arena_anon(FULL_LEN);
-	ASSERT_NE(NULL, self->buf);
-	ASSERT_EQ(0, set_policy(self->buf, FULL_LEN, MPOL_BIND, 1));
-	pages_fill(self->buf, FULL_LEN, 1);
-	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, FULL_LEN, self->id,
-				  NULL));
-	ASSERT_EQ((long)FULL_PAGES, pages_at(self->fd, self->buf, FULL_LEN,
-					     self->id));
+	DEVICES_SETUP();
+	buf = ANON(FULL_LEN);
+	ASSERT_EQ(0, set_policy(buf, FULL_LEN, MPOL_BIND, 1));
+	pages_fill(buf, FULL_LEN, 1);
+	ASSERT_EQ(0, prefetch(A, buf, FULL_LEN));
+	ASSERT_AT(A, buf, FULL_LEN);
 	ASSERT_TRUE(fill_node_1(self));
 }
 
@@ -643,7 +590,7 @@ FIXTURE_TEARDOWN(full_node)
 	EXPECT_TRUE(write_text(POOL, "0"));
 	if (self->swap_was_on)
 		EXPECT_EQ(0, swapon(SWAP, 0));
-	EXPECT_EQ(0, session_end(&self->session));
+	DEVICES_TEARDOWN();
 }
 
 static int count_on_node(const char *buf, size_t len, int node)
@@ -678,19 +625,17 @@ TEST_F(full_node, prefetch_to_it_reports_no_memory)
 	const time_t limit = time(NULL) + FILL_LIMIT_S;
 	struct hmmrt_prefetch result;
 
-	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, FULL_LEN, ON_NODE(1),
-				  &result));
+	ASSERT_EQ(0, prefetch_result(ON_NODE(1), buf, FULL_LEN, &result));
 	/*
 	 * If all pages fit, the kernel had freed page caches: fill up and
 	 * retry.
 	 */
 	while (!result.out_stayed[HMMRT_STAY_NO_MEMORY] &&
 	       time(NULL) < limit) {
-		ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, FULL_LEN,
-					  self->id, NULL));
+		ASSERT_EQ(0, prefetch(A, buf, FULL_LEN));
 		ASSERT_TRUE(fill_up(self));
-		ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, FULL_LEN,
-					  ON_NODE(1), &result));
+		ASSERT_EQ(0,
+			  prefetch_result(ON_NODE(1), buf, FULL_LEN, &result));
 	}
 	TH_LOG("%llu of %lu pages found free memory",
 	       (unsigned long long)result.out_pages_moved, FULL_PAGES);
@@ -698,33 +643,28 @@ TEST_F(full_node, prefetch_to_it_reports_no_memory)
 	ASSERT_EQ(FULL_PAGES, result.out_pages_moved +
 				      result.out_stayed[HMMRT_STAY_NO_MEMORY]);
 	ASSERT_EQ(result.out_pages_moved,
-		  recount_on_node(self->buf, FULL_LEN, 1,
-				  result.out_pages_moved));
-	ASSERT_EQ(0, count_on_node(self->buf, FULL_LEN, 0));
+		  recount_on_node(buf, FULL_LEN, 1, result.out_pages_moved));
+	ASSERT_EQ(0, count_on_node(buf, FULL_LEN, 0));
 	/*
 	 * Pages that stayed are still on the device, and fit on the other node.
 	 */
-	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, FULL_LEN, ON_NODE(0),
-				  &result));
+	ASSERT_EQ(0, prefetch_result(ON_NODE(0), buf, FULL_LEN, &result));
 	ASSERT_EQ(0, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
-	ASSERT_EQ(-1, pages_check(self->buf, FULL_LEN, 1));
+	ASSERT_EQ(-1, pages_check(buf, FULL_LEN, 1));
 }
 
 TEST_F(full_node, pages_that_prefer_it_go_to_another_node)
 {
 	struct hmmrt_prefetch result;
 
-	ASSERT_EQ(0, cmd_advise(self->fd, self->buf, FULL_LEN,
-				HMMRT_ADVICE_SET_PREFERRED_LOCATION,
-				ON_NODE(1), 0));
-	ASSERT_EQ(-1, pages_check(self->buf, FULL_LEN / 2, 1));
-	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, FULL_LEN, HOST,
-				  &result));
+	ASSERT_EQ(0,
+		  advise_at(buf, FULL_LEN, SET_PREFERRED_LOCATION, ON_NODE(1)));
+	ASSERT_EQ(-1, pages_check(buf, FULL_LEN / 2, 1));
+	ASSERT_EQ(0, prefetch_result(HOST, buf, FULL_LEN, &result));
 	ASSERT_EQ(0, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
-	ASSERT_EQ((long)FULL_PAGES,
-		  pages_at(self->fd, self->buf, FULL_LEN, HOST));
-	ASSERT_LT(0, count_on_node(self->buf, FULL_LEN, 0));
-	ASSERT_EQ(-1, pages_check(self->buf, FULL_LEN, 1));
+	ASSERT_AT(HOST, buf, FULL_LEN);
+	ASSERT_LT(0, count_on_node(buf, FULL_LEN, 0));
+	ASSERT_EQ(-1, pages_check(buf, FULL_LEN, 1));
 }
 
 /* --- devices with a nearest node ------------------------------------------ */
@@ -772,15 +712,12 @@ TEST_F(nearest, memory_of_a_device_is_allocated_on_its_node)
 {
 	const unsigned long node_0 = 1;
 	long long before[2], after[2];
-	struct session session;
 	unsigned int i;
-	char *buf;
 
 	ASSERT_EQ(0, module_insert("hmmrt_simgpu",
 				   "devices=2 memory=64 node=1,0"));
-	ASSERT_EQ(0, session_start(&session, 1, 1));
-	buf = arena_anon(64 * MIB);
-	ASSERT_NE(NULL, buf);
+	DEVICES_SETUP();
+	buf = ANON(64 * MIB);
 	ASSERT_EQ(0, set_mempolicy(MPOL_BIND, &node_0, 8 * sizeof(node_0)));
 	for (i = 0; i < 2; i++)
 		numa_node_size64(i, &before[i]);
@@ -788,8 +725,7 @@ TEST_F(nearest, memory_of_a_device_is_allocated_on_its_node)
 	 * The buffer is not populated: the device gets zeroes, no page is
 	 * copied.
 	 */
-	ASSERT_EQ(0, cmd_prefetch(session.space, buf, 64 * MIB,
-				  session.devices[0].id, NULL));
+	ASSERT_EQ(0, prefetch(A, buf, 64 * MIB));
 	for (i = 0; i < 2; i++)
 		numa_node_size64(i, &after[i]);
 	ASSERT_LT((long long)(48 * MIB), before[1] - after[1]);
