@@ -7,9 +7,8 @@
 #include <fcntl.h>
 #include <sys/syscall.h>
 
-#include "lib/harness.h"
+#include "lib/fixture.h"
 #include "lib/pin.h"
-#include "lib/session.h"
 #include "lib/setting.h"
 #include "lib/storm.h"
 #include "lib/uffd.h"
@@ -19,64 +18,62 @@
 #define UNTOUCHED	0xee
 #define STAYED(reason)	HMMRT_OUTCOME_STAYED(HMMRT_STAY_##reason)
 
+/* What the last call has reported. */
+static struct hmmrt_prefetch result;
+static uint8_t outcomes[4 * BLOCK_PAGES];
+
 FIXTURE(outcome) {
-	struct session session;
-	int fd;
-	uint32_t id;
-	uint8_t outcomes[4 * BLOCK_PAGES];
-	struct hmmrt_prefetch result;
 };
 
 FIXTURE_SETUP(outcome)
 {
-	ASSERT_EQ(0, session_open(&self->session, 1));
-	ASSERT_EQ(0, session_bind(&self->session, 1));
-	self->fd = self->session.space;
-	self->id = self->session.devices[0].id;
+	ASSERT_EQ(0, session_open(&session, 1));
+	ASSERT_EQ(0, session_bind(&session, 1));
+	space = session.space;
 }
 
 FIXTURE_TEARDOWN(outcome)
 {
 	EXPECT_TRUE(set_oversubscription(true));
-	EXPECT_EQ(0, session_end(&self->session));
+	DEVICES_TEARDOWN();
 }
 
-static int call(FIXTURE_DATA(outcome) *self, const void *addr, size_t len,
-		uint32_t location, void *outcomes)
+/* Prefetches and has the outcomes written to @to. */
+static int call(uint32_t location, const void *addr, size_t len, void *to)
 {
-	self->result = (struct hmmrt_prefetch){
-		.size = sizeof(self->result),
+	result = (struct hmmrt_prefetch){
+		.size = sizeof(result),
 		.addr = (uintptr_t)addr,
 		.len = len,
-		.location = location,
-		.outcomes = (uintptr_t)outcomes,
+		.location = location_of(location),
+		.outcomes = (uintptr_t)to,
 	};
-	return cmd_raw(self->fd, HMMRT_IOC_PREFETCH, &self->result);
+	return cmd_raw(space, HMMRT_IOC_PREFETCH, &result);
 }
 
-static uint64_t counted(const struct hmmrt_prefetch *result, uint8_t outcome)
+static uint64_t counted(uint8_t outcome)
 {
 	if (outcome == HMMRT_OUTCOME_MOVED)
-		return result->out_pages_moved;
+		return result.out_pages_moved;
 	if (outcome == HMMRT_OUTCOME_THERE)
-		return result->out_pages_there;
-	return result->out_stayed[outcome - HMMRT_OUTCOME_STAYED(0)];
+		return result.out_pages_there;
+	return result.out_stayed[outcome - HMMRT_OUTCOME_STAYED(0)];
 }
 
 /* Returns true if the counters match the outcomes of the pages. */
-static bool agrees(FIXTURE_DATA(outcome) *self, size_t pages)
+static bool agrees(size_t pages)
 {
 	uint64_t found[2 + HMMRT_STAY_REASONS] = { 0 };
 	unsigned int outcome;
 	size_t i;
 
 	for (i = 0; i < pages; i++) {
-		if (self->outcomes[i] >= ARRAY_SIZE(found))
+		if (outcomes[i] >= ARRAY_SIZE(found))
 			return false;
-		found[self->outcomes[i]]++;
+		found[outcomes[i]]++;
 	}
 	for (outcome = 0; outcome < ARRAY_SIZE(found); outcome++)
-		if (found[outcome] != counted(&self->result, (uint8_t)outcome))
+		if (found[outcome] != counted((uint8_t)outcome))
 			return false;
 	return true;
 }
@@ -85,52 +82,49 @@ static bool agrees(FIXTURE_DATA(outcome) *self, size_t pages)
  * Prefetches and checks that counters and outcomes agree. Returns the result of
  * the call, or -EPROTO where they do not agree.
  */
-static int prefetch(FIXTURE_DATA(outcome) *self, const void *addr, size_t len,
-		    uint32_t location)
+static int move_to(uint32_t location, const void *addr, size_t len)
 {
 	int rc;
 
-	memset(self->outcomes, UNTOUCHED, sizeof(self->outcomes));
-	rc = call(self, addr, len, location, self->outcomes);
-	if (!rc && !agrees(self, len / PAGE_BYTES))
+	memset(outcomes, UNTOUCHED, sizeof(outcomes));
+	rc = call(location, addr, len, outcomes);
+	if (!rc && !agrees(len / PAGE_BYTES))
 		return -EPROTO;
 	return rc;
 }
 
 /* Returns true if pages [first, first + count) have the outcome. */
-static bool all(const uint8_t *outcomes, size_t first, size_t count,
-		uint8_t outcome)
+static bool all(const uint8_t *of, size_t first, size_t count, uint8_t outcome)
 {
 	size_t i;
 
 	for (i = first; i < first + count; i++)
-		if (outcomes[i] != outcome)
+		if (of[i] != outcome)
 			return false;
 	return true;
 }
 
 #define ASSERT_OUTCOMES(first, count, outcome)				\
-	ASSERT_TRUE(all(self->outcomes, first, count, outcome))		\
+	ASSERT_TRUE(all(outcomes, first, count, outcome))		\
 	{								\
 		TH_LOG("page %d has outcome %u, not %u", (int)(first),	\
-		       self->outcomes[first], (unsigned int)(outcome));	\
+		       outcomes[first], (unsigned int)(outcome));	\
 	}
 
 TEST_F(outcome, pages_are_reported_as_moved_or_already_there)
 {
-	char *buf = arena_anon(LEN);
+	char *buf = ANON(LEN);
 
-	ASSERT_NE(NULL, buf);
 	pages_fill(buf, LEN, 1);
-	ASSERT_EQ(0, prefetch(self, buf, LEN / 2, self->id));
+	ASSERT_EQ(0, move_to(A, buf, LEN / 2));
 	ASSERT_OUTCOMES(0, PAGES / 2, HMMRT_OUTCOME_MOVED);
 	ASSERT_OUTCOMES(PAGES / 2, 1, UNTOUCHED);
-	ASSERT_EQ(0, prefetch(self, buf, LEN, self->id));
+	ASSERT_EQ(0, move_to(A, buf, LEN));
 	ASSERT_OUTCOMES(0, PAGES / 2, HMMRT_OUTCOME_THERE);
 	ASSERT_OUTCOMES(PAGES / 2, PAGES / 2, HMMRT_OUTCOME_MOVED);
-	ASSERT_EQ(0, prefetch(self, buf, LEN / 2, HMMRT_LOCATION_HOST));
+	ASSERT_EQ(0, move_to(HOST, buf, LEN / 2));
 	ASSERT_OUTCOMES(0, PAGES / 2, HMMRT_OUTCOME_MOVED);
-	ASSERT_EQ(0, prefetch(self, buf, LEN, HMMRT_LOCATION_HOST));
+	ASSERT_EQ(0, move_to(HOST, buf, LEN));
 	ASSERT_OUTCOMES(0, PAGES / 2, HMMRT_OUTCOME_THERE);
 	ASSERT_OUTCOMES(PAGES / 2, PAGES / 2, HMMRT_OUTCOME_MOVED);
 	ASSERT_EQ(-1, pages_check(buf, LEN, 1));
@@ -138,20 +132,20 @@ TEST_F(outcome, pages_are_reported_as_moved_or_already_there)
 
 TEST_F(outcome, locked_memory_is_reported_as_pinned)
 {
-	char *buf = arena_anon(LEN);
+	char *buf = ANON(LEN);
 
 	pages_fill(buf, LEN, 1);
 	ASSERT_EQ(0, mlock(buf, LEN));
-	ASSERT_EQ(0, prefetch(self, buf, LEN, self->id));
+	ASSERT_EQ(0, move_to(A, buf, LEN));
 	ASSERT_OUTCOMES(0, PAGES, STAYED(PINNED));
 	ASSERT_EQ(0, munlock(buf, LEN));
-	ASSERT_EQ(0, prefetch(self, buf, LEN, self->id));
+	ASSERT_EQ(0, move_to(A, buf, LEN));
 	ASSERT_OUTCOMES(0, PAGES, HMMRT_OUTCOME_MOVED);
 }
 
 TEST_F(outcome, page_pinned_for_io_is_reported_as_pinned)
 {
-	char *buf = arena_anon(LEN);
+	char *buf = ANON(LEN);
 	int pin;
 
 	pages_fill(buf, LEN, 1);
@@ -159,12 +153,12 @@ TEST_F(outcome, page_pinned_for_io_is_reported_as_pinned)
 	if (pin == -ENOSYS)
 		SKIP(return, "no io_uring");
 	ASSERT_LE(0, pin);
-	ASSERT_EQ(0, prefetch(self, buf, LEN, self->id));
+	ASSERT_EQ(0, move_to(A, buf, LEN));
 	ASSERT_OUTCOMES(0, 2, HMMRT_OUTCOME_MOVED);
 	ASSERT_OUTCOMES(2, 3, STAYED(PINNED));
 	ASSERT_OUTCOMES(5, PAGES - 5, HMMRT_OUTCOME_MOVED);
 	ASSERT_EQ(0, unpin_memory(pin));
-	ASSERT_EQ(0, prefetch(self, buf, LEN, self->id));
+	ASSERT_EQ(0, move_to(A, buf, LEN));
 	ASSERT_OUTCOMES(0, 2, HMMRT_OUTCOME_THERE);
 	ASSERT_OUTCOMES(2, 3, HMMRT_OUTCOME_MOVED);
 	ASSERT_EQ(-1, pages_check(buf, LEN, 1));
@@ -173,19 +167,19 @@ TEST_F(outcome, page_pinned_for_io_is_reported_as_pinned)
 /* A page in a pipe has no GUP pin, only a raised refcount. */
 TEST_F(outcome, page_in_a_pipe_is_reported_as_pinned)
 {
-	char *buf = arena_anon(LEN), page[PAGE_BYTES];
+	char *buf = ANON(LEN), page[PAGE_BYTES];
 	struct iovec vec = { buf + PAGE_BYTES, PAGE_BYTES };
 	int ends[2];
 
 	pages_fill(buf, LEN, 1);
 	ASSERT_EQ(0, pipe2(ends, O_CLOEXEC));
 	ASSERT_EQ(PAGE_BYTES, vmsplice(ends[1], &vec, 1, 0));
-	ASSERT_EQ(0, prefetch(self, buf, LEN, self->id));
+	ASSERT_EQ(0, move_to(A, buf, LEN));
 	ASSERT_OUTCOMES(0, 1, HMMRT_OUTCOME_MOVED);
 	ASSERT_OUTCOMES(1, 1, STAYED(PINNED));
 	ASSERT_OUTCOMES(2, PAGES - 2, HMMRT_OUTCOME_MOVED);
 	ASSERT_EQ(PAGE_BYTES, read(ends[0], page, PAGE_BYTES));
-	ASSERT_EQ(0, prefetch(self, buf, LEN, self->id));
+	ASSERT_EQ(0, move_to(A, buf, LEN));
 	ASSERT_OUTCOMES(1, 1, HMMRT_OUTCOME_MOVED);
 	close(ends[0]);
 	close(ends[1]);
@@ -203,7 +197,7 @@ TEST_F(outcome, file_and_shared_memory_is_reported_as_file)
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, ftruncate(fd, LEN));
 	pages_fill(shared, LEN, 1);
-	ASSERT_EQ(0, prefetch(self, shared, LEN, self->id));
+	ASSERT_EQ(0, move_to(A, shared, LEN));
 	ASSERT_OUTCOMES(0, PAGES, STAYED(FILE));
 	for (i = 0; i < ARRAY_SIZE(flags); i++) {
 		char *buf = arena_map(LEN, PROT_READ | PROT_WRITE, flags[i], fd,
@@ -211,9 +205,9 @@ TEST_F(outcome, file_and_shared_memory_is_reported_as_file)
 
 		ASSERT_NE(NULL, buf);
 		buf[0] = 1;
-		ASSERT_EQ(0, prefetch(self, buf, LEN, self->id));
+		ASSERT_EQ(0, move_to(A, buf, LEN));
 		ASSERT_OUTCOMES(0, PAGES, STAYED(FILE));
-		ASSERT_EQ(0, prefetch(self, buf, LEN, HMMRT_LOCATION_HOST));
+		ASSERT_EQ(0, move_to(HOST, buf, LEN));
 		ASSERT_OUTCOMES(0, PAGES, HMMRT_OUTCOME_THERE);
 	}
 	close(fd);
@@ -229,7 +223,7 @@ TEST_F(outcome, hugetlb_memory_is_reported_as_hugetlb)
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
 	ASSERT_NE(NULL, buf);
 	buf[0] = 1;
-	ASSERT_EQ(0, prefetch(self, buf, BLOCK_BYTES, self->id));
+	ASSERT_EQ(0, move_to(A, buf, BLOCK_BYTES));
 	ASSERT_OUTCOMES(0, BLOCK_PAGES, STAYED(HUGETLB));
 	ASSERT_EQ(0, munmap(buf, BLOCK_BYTES));
 	set_huge_pages("0");
@@ -246,7 +240,7 @@ TEST_F(outcome, secret_memory_is_reported_as_special)
 	buf = arena_map(LEN, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	ASSERT_NE(NULL, buf);
 	buf[0] = 1;
-	ASSERT_EQ(0, prefetch(self, buf, LEN, self->id));
+	ASSERT_EQ(0, move_to(A, buf, LEN));
 	ASSERT_OUTCOMES(0, PAGES, STAYED(SPECIAL));
 	close(fd);
 }
@@ -254,7 +248,7 @@ TEST_F(outcome, secret_memory_is_reported_as_special)
 /* One block with several mappings in a row. */
 TEST_F(outcome, mappings_in_one_block_are_reported_separately)
 {
-	char *buf = arena_anon(LEN), *file = buf + 4 * PAGE_BYTES,
+	char *buf = ANON(LEN), *file = buf + 4 * PAGE_BYTES,
 	     *none = buf + 8 * PAGE_BYTES, *locked = buf + 12 * PAGE_BYTES;
 
 	pages_fill(buf, LEN, 1);
@@ -262,7 +256,7 @@ TEST_F(outcome, mappings_in_one_block_are_reported_separately)
 			     MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
 	ASSERT_EQ(0, mprotect(none, 2 * PAGE_BYTES, PROT_NONE));
 	ASSERT_EQ(0, mlock(locked, PAGE_BYTES));
-	ASSERT_EQ(0, prefetch(self, buf, LEN, self->id));
+	ASSERT_EQ(0, move_to(A, buf, LEN));
 	ASSERT_OUTCOMES(0, 4, HMMRT_OUTCOME_MOVED);
 	ASSERT_OUTCOMES(4, 4, STAYED(FILE));
 	ASSERT_OUTCOMES(8, 2, STAYED(SPECIAL));
@@ -277,12 +271,12 @@ TEST_F(outcome, mappings_in_one_block_are_reported_separately)
  */
 TEST_F(outcome, pages_without_read_permission_migrate_back)
 {
-	char *buf = arena_anon(LEN);
+	char *buf = ANON(LEN);
 
 	pages_fill(buf, LEN, 1);
-	ASSERT_EQ(0, prefetch(self, buf, LEN / 2, self->id));
+	ASSERT_EQ(0, move_to(A, buf, LEN / 2));
 	ASSERT_EQ(0, mprotect(buf, LEN, PROT_NONE));
-	ASSERT_EQ(0, prefetch(self, buf, LEN, HMMRT_LOCATION_HOST));
+	ASSERT_EQ(0, move_to(HOST, buf, LEN));
 	ASSERT_OUTCOMES(0, PAGES / 2, HMMRT_OUTCOME_MOVED);
 	ASSERT_OUTCOMES(PAGES / 2, PAGES / 2, HMMRT_OUTCOME_THERE);
 	ASSERT_EQ(0, mprotect(buf, LEN, PROT_READ | PROT_WRITE));
@@ -291,14 +285,14 @@ TEST_F(outcome, pages_without_read_permission_migrate_back)
 
 TEST_F(outcome, holes_watched_by_userfaultfd_are_reported)
 {
-	char *buf = arena_anon(LEN);
+	char *buf = ANON(LEN);
 	int uffd = uffd_open();
 
 	if (uffd < 0)
 		SKIP(return, "userfaultfd: %s", strerror(-uffd));
 	pages_fill(buf, PAGE_BYTES, 1);
 	ASSERT_EQ(0, uffd_watch(uffd, buf, LEN, UFFDIO_REGISTER_MODE_MISSING));
-	ASSERT_EQ(0, prefetch(self, buf, LEN, self->id));
+	ASSERT_EQ(0, move_to(A, buf, LEN));
 	ASSERT_OUTCOMES(0, 1, HMMRT_OUTCOME_MOVED);
 	ASSERT_OUTCOMES(1, PAGES - 1, STAYED(WATCHED));
 	close(uffd);
@@ -306,11 +300,11 @@ TEST_F(outcome, holes_watched_by_userfaultfd_are_reported)
 
 TEST_F(outcome, holes_are_populated_at_the_target)
 {
-	char *buf = arena_anon(LEN);
+	char *buf = ANON(LEN);
 
-	ASSERT_EQ(0, prefetch(self, buf, LEN, HMMRT_LOCATION_HOST));
+	ASSERT_EQ(0, move_to(HOST, buf, LEN));
 	ASSERT_OUTCOMES(0, PAGES, HMMRT_OUTCOME_THERE);
-	ASSERT_EQ(0, prefetch(self, buf, LEN, self->id));
+	ASSERT_EQ(0, move_to(A, buf, LEN));
 	ASSERT_OUTCOMES(0, PAGES, HMMRT_OUTCOME_MOVED);
 	ASSERT_EQ(0, buf[LEN - 1]);
 }
@@ -322,21 +316,20 @@ TEST_F(outcome, pages_over_device_size_are_reported_as_no_memory)
 	size_t len;
 	char *buf;
 
-	ASSERT_EQ(0, cmd_device_info(self->fd, self->id, &info));
+	ASSERT_EQ(0, cmd_device_info(space, id_of(A), &info));
 	if (info.out_memory_bytes > (512UL << 20))
 		SKIP(return, "device memory is too large to be filled");
 	len = info.out_memory_bytes - PAGE_BYTES;
-	buf = arena_anon(len + more);
-	ASSERT_NE(NULL, buf);
-	ASSERT_EQ(0, call(self, buf, len, self->id, NULL));
-	ASSERT_EQ(len / PAGE_BYTES, self->result.out_pages_moved);
+	buf = ANON(len + more);
+	ASSERT_EQ(0, call(A, buf, len, NULL));
+	ASSERT_EQ(len / PAGE_BYTES, result.out_pages_moved);
 	ASSERT_TRUE(set_oversubscription(false));
-	ASSERT_EQ(0, prefetch(self, buf + len - PAGE_BYTES, more, self->id));
+	ASSERT_EQ(0, move_to(A, buf + len - PAGE_BYTES, more));
 	ASSERT_TRUE(set_oversubscription(true));
 	ASSERT_OUTCOMES(0, 1, HMMRT_OUTCOME_THERE);
-	ASSERT_EQ(1, self->result.out_pages_moved);
+	ASSERT_EQ(1, result.out_pages_moved);
 	ASSERT_EQ(more / PAGE_BYTES - 2,
-		  self->result.out_stayed[HMMRT_STAY_NO_MEMORY]);
+		  result.out_stayed[HMMRT_STAY_NO_MEMORY]);
 	ASSERT_OUTCOMES(BLOCK_PAGES, BLOCK_PAGES, STAYED(NO_MEMORY));
 }
 
@@ -344,38 +337,36 @@ TEST_F(outcome, pages_over_device_size_are_reported_as_no_memory)
 
 TEST_F(outcome, outcomes_are_written_up_to_a_hole)
 {
-	char *buf = arena_anon(LEN);
+	char *buf = ANON(LEN);
 
 	pages_fill(buf, LEN, 1);
 	ASSERT_EQ(0, munmap(buf + LEN / 2, PAGE_BYTES));
-	ASSERT_EQ(-EFAULT, prefetch(self, buf, LEN, self->id));
+	ASSERT_EQ(-EFAULT, move_to(A, buf, LEN));
 	ASSERT_OUTCOMES(0, PAGES / 2, HMMRT_OUTCOME_MOVED);
 	ASSERT_OUTCOMES(PAGES / 2, PAGES / 2, UNTOUCHED);
 }
 
 TEST_F(outcome, bad_memory_for_outcomes_is_efault)
 {
-	char *buf = arena_anon(2 * BLOCK_BYTES);
+	char *buf = ANON(2 * BLOCK_BYTES);
 	uint8_t *pages = arena_anon(2 * PAGE_BYTES);
 	uint8_t *end = pages + PAGE_BYTES;
 
 	ASSERT_EQ(0, mprotect(end, PAGE_BYTES, PROT_NONE));
 	pages_fill(buf, 2 * BLOCK_BYTES, 1);
-	ASSERT_EQ(-EFAULT, call(self, buf, LEN, self->id, end));
-	ASSERT_EQ(-EFAULT, call(self, buf, LEN, self->id, end - 1));
-	ASSERT_EQ(-EFAULT,
-		  call(self, buf, LEN, self->id, (void *)0xffff888000000000));
-	ASSERT_EQ(-EFAULT, call(self, buf, LEN, self->id, (void *)~7UL));
+	ASSERT_EQ(-EFAULT, call(A, buf, LEN, end));
+	ASSERT_EQ(-EFAULT, call(A, buf, LEN, end - 1));
+	ASSERT_EQ(-EFAULT, call(A, buf, LEN, (void *)0xffff888000000000));
+	ASSERT_EQ(-EFAULT, call(A, buf, LEN, (void *)~7UL));
 	/*
 	 * Outcomes are copied block by block: the pages that were there and
 	 * those that the call has moved are reported before the copy faults.
 	 */
-	ASSERT_EQ(-EFAULT, call(self, buf, 2 * BLOCK_BYTES, self->id,
-				end - BLOCK_PAGES));
+	ASSERT_EQ(-EFAULT, call(A, buf, 2 * BLOCK_BYTES, end - BLOCK_PAGES));
 	ASSERT_TRUE(all(end - BLOCK_PAGES, 0, PAGES, HMMRT_OUTCOME_THERE));
 	ASSERT_TRUE(all(end - BLOCK_PAGES, PAGES, BLOCK_PAGES - PAGES,
 			HMMRT_OUTCOME_MOVED));
-	ASSERT_EQ(0, call(self, buf, LEN, self->id, end - PAGES));
+	ASSERT_EQ(0, call(A, buf, LEN, end - PAGES));
 	ASSERT_EQ(-1, pages_check(buf, 2 * BLOCK_BYTES, 1));
 }
 
@@ -391,8 +382,8 @@ TEST_F(outcome, bad_memory_for_outcomes_of_shared_memory_is_efault)
 	uint8_t *end = pages + PAGE_BYTES;
 
 	ASSERT_EQ(0, mprotect(end, PAGE_BYTES, PROT_NONE));
-	ASSERT_EQ(-EFAULT, call(self, buf, LEN, self->id, end - 1));
-	ASSERT_EQ(0, call(self, buf, LEN, self->id, end - PAGES));
+	ASSERT_EQ(-EFAULT, call(A, buf, LEN, end - 1));
+	ASSERT_EQ(0, call(A, buf, LEN, end - PAGES));
 	ASSERT_TRUE(all(end - PAGES, 0, PAGES, STAYED(FILE)));
 }
 
@@ -402,12 +393,12 @@ TEST_F(outcome, bad_memory_for_outcomes_of_shared_memory_is_efault)
  */
 TEST_F(outcome, outcomes_can_be_written_to_the_migrating_memory)
 {
-	char *buf = arena_anon(LEN);
-	uint8_t *outcomes = (uint8_t *)buf + PAGE_BYTES + 64;
+	char *buf = ANON(LEN);
+	uint8_t *to = (uint8_t *)buf + PAGE_BYTES + 64;
 
 	pages_fill(buf, LEN, 1);
-	ASSERT_EQ(0, call(self, buf, LEN, self->id, outcomes));
-	ASSERT_TRUE(all(outcomes, 0, PAGES, HMMRT_OUTCOME_MOVED));
+	ASSERT_EQ(0, call(A, buf, LEN, to));
+	ASSERT_TRUE(all(to, 0, PAGES, HMMRT_OUTCOME_MOVED));
 	ASSERT_EQ(-1, pages_check(buf, LEN, 1));
 }
 
@@ -421,25 +412,24 @@ TEST_F(outcome, interrupted_call_writes_outcomes_of_completed_pages)
 	const size_t len = 4 * BLOCK_BYTES;
 	struct storm storm;
 	unsigned int eintr = 0, calls, round;
-	char *buf = arena_anon(len);
+	char *buf = ANON(len);
 	size_t got;
 	int rc;
 
 	pages_fill(buf, len, 1);
 	for (round = 0; !eintr && round < STORM_ROUNDS; round++) {
-		ASSERT_EQ(0, prefetch(self, buf, len, HMMRT_LOCATION_HOST));
+		ASSERT_EQ(0, move_to(HOST, buf, len));
 		ASSERT_EQ(0, storm_start(&storm));
 		calls = 0;
 		do {
-			rc = prefetch(self, buf, len, self->id);
-			got = self->result.out_pages_moved +
-			      self->result.out_pages_there;
+			rc = move_to(A, buf, len);
+			got = result.out_pages_moved + result.out_pages_there;
 			if (rc != -EINTR)
 				continue;
 			eintr++;
-			ASSERT_TRUE(agrees(self, got));
-			ASSERT_TRUE(all(self->outcomes, got,
-					len / PAGE_BYTES - got, UNTOUCHED));
+			ASSERT_TRUE(agrees(got));
+			ASSERT_TRUE(all(outcomes, got, len / PAGE_BYTES - got,
+					UNTOUCHED));
 		} while (rc == -EINTR && ++calls < 1000);
 		storm_stop(&storm);
 		ASSERT_EQ(0, rc);
@@ -469,7 +459,7 @@ static int node_of(void *addr)
 
 TEST_F(outcome, prefetch_to_a_node_moves_pages_to_it)
 {
-	char *buf = arena_anon(LEN);
+	char *buf = ANON(LEN);
 	unsigned int node, i;
 
 	for (node = 0; node < 4; node++) {
@@ -477,18 +467,17 @@ TEST_F(outcome, prefetch_to_a_node_moves_pages_to_it)
 
 		pages_fill(buf, LEN, node);
 		if (!node_is_online(node)) {
-			ASSERT_EQ(-EINVAL, prefetch(self, buf, LEN, location));
+			ASSERT_EQ(-EINVAL, move_to(location, buf, LEN));
 			continue;
 		}
-		ASSERT_EQ(0, prefetch(self, buf, LEN, location));
+		ASSERT_EQ(0, move_to(location, buf, LEN));
 		ASSERT_OUTCOMES(0, PAGES, HMMRT_OUTCOME_THERE);
-		ASSERT_EQ(0, prefetch(self, buf, LEN, self->id));
-		ASSERT_EQ(0, prefetch(self, buf, LEN, location));
+		ASSERT_EQ(0, move_to(A, buf, LEN));
+		ASSERT_EQ(0, move_to(location, buf, LEN));
 		ASSERT_OUTCOMES(0, PAGES, HMMRT_OUTCOME_MOVED);
 		for (i = 0; i < PAGES; i++)
 			ASSERT_EQ(node, node_of(buf + i * PAGE_BYTES));
-		ASSERT_EQ(PAGES, pages_at(self->fd, buf, LEN,
-					  HMMRT_LOCATION_HOST));
+		ASSERT_AT(HOST, buf, LEN);
 		ASSERT_EQ(-1, pages_check(buf, LEN, node));
 	}
 }
@@ -501,8 +490,8 @@ TEST_F(outcome, reserved_terabyte_is_reported_as_already_there)
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	ASSERT_NE(MAP_FAILED, buf);
-	ASSERT_EQ(0, call(self, buf, len, HMMRT_LOCATION_HOST, NULL));
-	ASSERT_EQ(len / PAGE_BYTES, self->result.out_pages_there);
+	ASSERT_EQ(0, call(HOST, buf, len, NULL));
+	ASSERT_EQ(len / PAGE_BYTES, result.out_pages_there);
 	ASSERT_EQ(0, munmap(buf, len));
 }
 
