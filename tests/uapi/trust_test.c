@@ -11,30 +11,25 @@
 #include <sys/syscall.h>
 
 #include "lib/events.h"
-#include "lib/harness.h"
-#include "lib/session.h"
+#include "lib/fixture.h"
 
 /* The device is bound, the agent has not attached. */
 FIXTURE(bound) {
-	struct session session;
 	struct session_device *device;
-	struct agent *agent;
-	char *buf;
 };
 
 FIXTURE_SETUP(bound)
 {
-	ASSERT_EQ(0, session_open(&self->session, 1));
-	ASSERT_EQ(0, session_bind(&self->session, 1));
-	self->device = &self->session.devices[0];
-	self->agent = &self->device->agent;
-	self->buf = arena_anon(BLOCK_BYTES);
-	ASSERT_NE(NULL, self->buf);
+	ASSERT_EQ(0, session_open(&session, 1));
+	ASSERT_EQ(0, session_bind(&session, 1));
+	space = session.space;
+	self->device = &session.devices[0];
+	buf = ANON(BLOCK_BYTES);
 }
 
 FIXTURE_TEARDOWN(bound)
 {
-	EXPECT_EQ(0, session_end(&self->session));
+	DEVICES_TEARDOWN();
 }
 
 /*
@@ -144,7 +139,7 @@ static int try_to_change_memory(const struct stolen *stolen)
 				stolen->id, NULL) },
 		{ "advice", -EPERM,
 		  cmd_advise(stolen->space, stolen->buf, PAGE_BYTES,
-			     HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0) },
+			     SET_READ_MOSTLY, 0, 0) },
 		{ "knob of the process", -EPERM,
 		  cmd_set_knob(stolen->space, HMMRT_SCOPE_SPACE, stolen->id,
 			       HMMRT_KNOB_PREFETCH_THRESHOLD, 51) },
@@ -206,14 +201,13 @@ static int receive_and_try_everything(void *arg)
 	return try_everything(&stolen);
 }
 
-static struct stolen steal(const struct session *session, char *buf,
-			   bool attached)
+static struct stolen steal(bool attached)
 {
 	return (struct stolen){
-		.space = session->space,
-		.gpu = session->devices[0].gpu,
-		.id = session->devices[0].id,
-		.token = session->devices[0].token,
+		.space = space,
+		.gpu = session.devices[0].gpu,
+		.id = id_of(A),
+		.token = session.devices[0].token,
 		.attached = attached,
 		.buf = buf,
 	};
@@ -221,26 +215,26 @@ static struct stolen steal(const struct session *session, char *buf,
 
 TEST_F(bound, fork_child_is_refused_everything)
 {
-	struct stolen stolen = steal(&self->session, self->buf, false);
+	struct stolen stolen = steal(false);
 
 	ASSERT_EQ(0, in_child(try_everything, &stolen));
-	ASSERT_EQ(0, session_attach(&self->session));
+	ASSERT_EQ(0, session_attach(&session));
 	stolen.attached = true;
 	ASSERT_EQ(0, in_child(try_everything, &stolen));
 	/* The files still work for their owner. */
-	self->buf[0] = 1;
-	ASSERT_VALUE(1, agent_read(self->agent, self->buf));
+	buf[0] = 1;
+	ASSERT_VALUE(1, dev_read(A, buf));
 }
 
 TEST_F(bound, receiver_of_the_files_is_refused_everything)
 {
-	int fds[] = { self->session.space, self->device->gpu };
+	int fds[] = { space, self->device->gpu };
 	int sockets[2];
 	struct stolen stolen;
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		stolen = steal(&self->session, self->buf, i);
+		stolen = steal(i);
 		ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sockets));
 		ASSERT_EQ(0, send_fds(sockets[0], fds));
 		stolen.space = sockets[1];
@@ -248,51 +242,48 @@ TEST_F(bound, receiver_of_the_files_is_refused_everything)
 		close(sockets[0]);
 		close(sockets[1]);
 		if (!i)
-			ASSERT_EQ(0, session_attach(&self->session));
+			ASSERT_EQ(0, session_attach(&session));
 	}
 }
 
 /* The agent has no access to the owner's manager file, not even for queries. */
 TEST_F(bound, agent_is_refused_the_space)
 {
-	const uintptr_t out = (uintptr_t)self->agent->shared->scratch + 1024;
+	const uintptr_t out = (uintptr_t)agent_of(A)->shared->scratch + 1024;
 	struct hmmrt_residency residency = {
 		.size = sizeof(residency),
-		.addr = (uintptr_t)self->buf,
+		.addr = (uintptr_t)buf,
 		.len = PAGE_BYTES,
 		.locations = out,
 	};
 	struct hmmrt_pages pages = {
 		.size = sizeof(pages),
-		.addr = (uintptr_t)self->buf,
+		.addr = (uintptr_t)buf,
 		.len = PAGE_BYTES,
 		.pages = out,
 		.page_bytes = sizeof(struct hmmrt_page),
 	};
 	struct hmmrt_range_attributes attributes = {
 		.size = sizeof(attributes),
-		.addr = (uintptr_t)self->buf,
+		.addr = (uintptr_t)buf,
 		.len = PAGE_BYTES,
 	};
 	struct hmmrt_events_open ring =
 		events_request(HMMRT_EVENTS_OF_SPACE, HMMRT_EVENTS_MIN);
 
 	/* The agent inherits the descriptor. */
-	ASSERT_EQ(0, agent_ioctl(self->agent, self->session.space,
-				 HMMRT_IOC_RESIDENCY, &residency,
-				 sizeof(residency)));
-	ASSERT_EQ(0, session_attach(&self->session));
-	ASSERT_EQ(-EPERM, agent_ioctl(self->agent, self->session.space,
-				      HMMRT_IOC_RESIDENCY, &residency,
-				      sizeof(residency)));
-	ASSERT_EQ(-EPERM, agent_ioctl(self->agent, self->session.space,
-				      HMMRT_IOC_PAGES, &pages, sizeof(pages)));
-	ASSERT_EQ(-EPERM, agent_ioctl(self->agent, self->session.space,
-				      HMMRT_IOC_RANGE_ATTRIBUTES, &attributes,
-				      sizeof(attributes)));
-	ASSERT_EQ(-EPERM, agent_ioctl(self->agent, self->session.space,
-				      HMMRT_IOC_EVENTS_OPEN, &ring,
-				      sizeof(ring)));
+	ASSERT_EQ(0, agent_ioctl(agent_of(A), space, HMMRT_IOC_RESIDENCY,
+				 &residency, sizeof(residency)));
+	ASSERT_EQ(0, session_attach(&session));
+	ASSERT_EQ(-EPERM, agent_ioctl(agent_of(A), space, HMMRT_IOC_RESIDENCY,
+				      &residency, sizeof(residency)));
+	ASSERT_EQ(-EPERM, agent_ioctl(agent_of(A), space, HMMRT_IOC_PAGES,
+				      &pages, sizeof(pages)));
+	ASSERT_EQ(-EPERM,
+		  agent_ioctl(agent_of(A), space, HMMRT_IOC_RANGE_ATTRIBUTES,
+			      &attributes, sizeof(attributes)));
+	ASSERT_EQ(-EPERM, agent_ioctl(agent_of(A), space, HMMRT_IOC_EVENTS_OPEN,
+				      &ring, sizeof(ring)));
 }
 
 /* Every process that can open the device node can make informative calls. */
@@ -308,7 +299,7 @@ static int try_info(void *arg)
 
 TEST_F(bound, fork_child_may_query_information)
 {
-	struct stolen stolen = steal(&self->session, self->buf, false);
+	struct stolen stolen = steal(false);
 
 	ASSERT_EQ(0, in_child(try_info, &stolen));
 }
@@ -333,7 +324,7 @@ static int try_with_own_space(void *arg)
 
 TEST_F(bound, process_with_a_space_is_refused_everything)
 {
-	struct stolen stolen = steal(&self->session, self->buf, false);
+	struct stolen stolen = steal(false);
 
 	ASSERT_EQ(0, in_child(try_with_own_space, &stolen));
 }
@@ -346,12 +337,12 @@ TEST_F(bound, wrong_token_is_eacces)
 	unsigned int bit;
 
 	ASSERT_NE(0, right);
-	ASSERT_EQ(-EACCES, agent_attach(self->agent, self->device->gpu, 0));
-	ASSERT_EQ(-EACCES, agent_attach(self->agent, self->device->gpu, ~0UL));
+	ASSERT_EQ(-EACCES, agent_attach(agent_of(A), self->device->gpu, 0));
+	ASSERT_EQ(-EACCES, agent_attach(agent_of(A), self->device->gpu, ~0UL));
 	for (bit = 0; bit < 64; bit++)
-		ASSERT_EQ(-EACCES, agent_attach(self->agent, self->device->gpu,
+		ASSERT_EQ(-EACCES, agent_attach(agent_of(A), self->device->gpu,
 						right ^ 1UL << bit));
-	ASSERT_EQ(0, agent_attach(self->agent, self->device->gpu, right));
+	ASSERT_EQ(0, agent_attach(agent_of(A), self->device->gpu, right));
 }
 
 TEST_F(bound, token_is_accepted_once)
@@ -360,17 +351,17 @@ TEST_F(bound, token_is_accepted_once)
 	struct agent second;
 
 	ASSERT_EQ(0, agent_start(&second, self->device->gpu, 1));
-	ASSERT_EQ(0, session_attach(&self->session));
+	ASSERT_EQ(0, session_attach(&session));
 	ASSERT_EQ(-EBUSY, agent_attach(&second, self->device->gpu, token));
 	ASSERT_EQ(-EBUSY, agent_attach(&second, self->device->gpu, 0));
-	ASSERT_EQ(-EBUSY, agent_attach(self->agent, self->device->gpu, token));
-	ASSERT_EQ(-EPERM, agent_map(&second, self->buf, BLOCK_BYTES,
-				    PROT_READ | PROT_WRITE));
+	ASSERT_EQ(-EBUSY, agent_attach(agent_of(A), self->device->gpu, token));
+	ASSERT_EQ(-EPERM,
+		  agent_map(&second, buf, BLOCK_BYTES, PROT_READ | PROT_WRITE));
 	/* Also when the first agent is gone: a new agent needs a new file. */
-	agent_kill(self->agent);
+	agent_kill(agent_of(A));
 	ASSERT_EQ(-EBUSY, agent_attach(&second, self->device->gpu, token));
-	ASSERT_EQ(-EPERM, agent_map(&second, self->buf, BLOCK_BYTES,
-				    PROT_READ | PROT_WRITE));
+	ASSERT_EQ(-EPERM,
+		  agent_map(&second, buf, BLOCK_BYTES, PROT_READ | PROT_WRITE));
 	agent_quit(&second);
 }
 
@@ -379,9 +370,9 @@ TEST_F(bound, tokens_differ)
 	const uint64_t first = self->device->token;
 	struct hmmrt_gpu_bind bind;
 
-	session_unbind(&self->session, 0);
+	session_unbind(&session, A);
 	self->device->gpu = open_gpu(0);
-	ASSERT_EQ(0, cmd_bind(self->device->gpu, self->session.space, &bind));
+	ASSERT_EQ(0, cmd_bind(self->device->gpu, space, &bind));
 	ASSERT_NE(first, bind.out_token);
 }
 
@@ -391,10 +382,10 @@ TEST_F(bound, owner_cannot_be_its_own_agent)
 {
 	ASSERT_EQ(-EACCES, cmd_attach(self->device->gpu, self->device->token));
 	/* The attempt has not used up the token. */
-	ASSERT_EQ(0, session_attach(&self->session));
-	ASSERT_EQ(-EPERM, mmap_rc(self->buf + 4 * BLOCK_BYTES, PROT_READ,
-				  MAP_SHARED, self->device->gpu,
-				  (uintptr_t)self->buf + 4 * BLOCK_BYTES));
+	ASSERT_EQ(0, session_attach(&session));
+	ASSERT_EQ(-EPERM,
+		  mmap_rc(buf + 4 * BLOCK_BYTES, PROT_READ, MAP_SHARED,
+			  self->device->gpu, (uintptr_t)buf + 4 * BLOCK_BYTES));
 }
 
 static int attach_with_a_space(void *arg)
@@ -419,54 +410,54 @@ static int attach_after_a_space(void *arg)
 
 TEST_F(bound, process_with_a_space_cannot_attach)
 {
-	struct stolen stolen = steal(&self->session, self->buf, false);
+	struct stolen stolen = steal(false);
 
 	ASSERT_EQ(-EACCES, in_child(attach_with_a_space, &stolen));
-	ASSERT_EQ(0, session_attach(&self->session));
+	ASSERT_EQ(0, session_attach(&session));
 }
 
 TEST_F(bound, process_with_notifiers_cannot_attach)
 {
-	struct stolen stolen = steal(&self->session, self->buf, false);
+	struct stolen stolen = steal(false);
 
 	ASSERT_EQ(-EACCES, in_child(attach_after_a_space, &stolen));
-	ASSERT_EQ(0, session_attach(&self->session));
+	ASSERT_EQ(0, session_attach(&session));
 }
 
 TEST_F(bound, agent_cannot_have_a_space)
 {
 	struct hmmrt_space_create create = { .size = sizeof(create) };
-	int manager = agent_open(self->agent, "/dev/hmmrt", O_RDWR);
+	int manager = agent_open(agent_of(A), "/dev/hmmrt", O_RDWR);
 
 	ASSERT_LE(0, manager);
-	ASSERT_EQ(0, session_attach(&self->session));
-	ASSERT_EQ(-EACCES, agent_ioctl(self->agent, manager,
-				       HMMRT_IOC_SPACE_CREATE, &create,
-				       sizeof(create)));
+	ASSERT_EQ(0, session_attach(&session));
+	ASSERT_EQ(-EACCES,
+		  agent_ioctl(agent_of(A), manager, HMMRT_IOC_SPACE_CREATE,
+			      &create, sizeof(create)));
 	/* The agent still works after the refusal. */
-	self->buf[0] = 5;
-	ASSERT_VALUE(5, agent_read(self->agent, self->buf));
+	buf[0] = 5;
+	ASSERT_VALUE(5, dev_read(A, buf));
 }
 
 FIXTURE(two_bound) {
-	struct session session;
 };
 
 FIXTURE_SETUP(two_bound)
 {
-	ASSERT_EQ(0, session_open(&self->session, 2));
-	ASSERT_EQ(0, session_bind(&self->session, 1));
+	ASSERT_EQ(0, session_open(&session, 2));
+	ASSERT_EQ(0, session_bind(&session, 1));
+	space = session.space;
 }
 
 FIXTURE_TEARDOWN(two_bound)
 {
-	EXPECT_EQ(0, session_end(&self->session));
+	DEVICES_TEARDOWN();
 }
 
 TEST_F(two_bound, agent_of_one_device_cannot_attach_to_another)
 {
-	struct session_device *first = &self->session.devices[0];
-	struct session_device *second = &self->session.devices[1];
+	struct session_device *first = &session.devices[0];
+	struct session_device *second = &session.devices[1];
 
 	ASSERT_EQ(0, agent_attach(&first->agent, first->gpu, first->token));
 	ASSERT_EQ(-EACCES,
@@ -567,11 +558,11 @@ static int race_for_a_role(void *arg)
 /* The process gets exactly one of the two roles. */
 TEST_F(bound, role_is_decided_once)
 {
-	struct stolen stolen = steal(&self->session, self->buf, false);
+	struct stolen stolen = steal(false);
 	struct hmmrt_gpu_bind bind;
 	unsigned int round;
 
-	session_unbind(&self->session, 0);
+	session_unbind(&session, A);
 	for (round = 0; round < 40; round++) {
 		stolen.gpu = open_gpu(0);
 		ASSERT_EQ(0, cmd_bind(stolen.gpu, stolen.space, &bind));
