@@ -10,6 +10,7 @@
 #include <sys/swap.h>
 #include <time.h>
 
+#include "lib/amount.h"
 #include "lib/fixture.h"
 #include "lib/nodes.h"
 #include "lib/setting.h"
@@ -362,7 +363,7 @@ TEST_F(numa, nothing_is_lost_while_mapped_pages_move_between_nodes)
 
 #define BALANCING	"/proc/sys/kernel/numa_balancing"
 #define BALANCE_LIMIT_S	240
-#define BALANCE_MOVES	2
+#define BALANCE_MOVES	amount(2, 1)
 #define SCAN		"/sys/kernel/debug/sched/numa_balancing/"
 
 /*
@@ -444,7 +445,8 @@ TEST_F(balancing, automatic_balancing_loses_no_write)
 	const time_t limit = time(NULL) + BALANCE_LIMIT_S;
 	char *host_buf = buf, *moving_buf = ANON(LEN);
 	uint64_t round;
-	int node, moves = 0;
+	unsigned int moves = 0;
+	int node;
 
 	ASSERT_EQ(0, advise(buf, LEN, SET_NO_MIGRATE));
 	pages_fill(host_buf, LEN, 0);
@@ -453,7 +455,7 @@ TEST_F(balancing, automatic_balancing_loses_no_write)
 	for (round = 0; moves < BALANCE_MOVES; round++) {
 		ASSERT_GT(limit, time(NULL))
 		{
-			TH_LOG("balancing moved pages %d times in %d s", moves,
+			TH_LOG("balancing moved pages %u times in %d s", moves,
 			       BALANCE_LIMIT_S);
 		}
 		ASSERT_TRUE(run_on_node(node));
