@@ -101,7 +101,7 @@ test_lint() {
 test_analysis() {
 	local checks
 	IFS='|' read -ra checks <<<"$CHECKS_OF_BUILDS"
-	if ! build_first build_in_kernel "$(default_kernel)" plain || ! build_first build_user; then
+	if ! ensure_kernel "$(default_kernel)" plain || ! build_first build_user; then
 		tally analysis 0 1 0 "the build failed"
 		return
 	fi
@@ -387,7 +387,7 @@ test_selected() {
 # may_go_on NAMED...: fails if a test failed, unless tests were named. A format that is wrong then shows within minutes.
 may_go_on() {
 	((FAILED == 0 || $#)) && return
-	say "stopped before the guests, because these tests failed; \`tools/vm test KIND\` runs the tests of any kind"
+	say "the guests don't start, because tests before them failed ($FAILED); \`tools/vm test plain debug\` starts them anyway"
 	return 1
 }
 
