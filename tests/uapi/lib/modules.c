@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "cmd.h"
 #include "modules.h"
 
 int module_image_read(struct module_image *image, const char *name)
@@ -127,9 +129,35 @@ int simgpu_replace(char before[SIMGPU_PARAMETERS], const char *parameters)
 	return simgpu_load(parameters);
 }
 
+/* Returns whether device N of hmmrt_simgpu has the id N. */
+static bool ids_are_usual(void)
+{
+	int fd = open_manager(), rc = fd;
+	uint32_t id, number = 0;
+	char name[32];
+
+	while (rc >= 0) {
+		snprintf(name, sizeof(name), "hmmrt-gpu%u", number);
+		rc = device_named(fd, name, &id);
+		if (!rc && id != number++)
+			rc = -EBUSY;
+	}
+	close(fd);
+	return rc == -ENODEV;
+}
+
 int simgpu_restore(const char *before)
 {
-	return simgpu_load(before);
+	unsigned int try;
+	int rc = -EBUSY;
+
+	for (try = 0; try < 100; try++) {
+		rc = simgpu_load(before);
+		if (rc || ids_are_usual())
+			return rc;
+		usleep(200000);
+	}
+	return -EBUSY;
 }
 
 unsigned int coherent_regions(unsigned long starts[COHERENT_REGIONS])

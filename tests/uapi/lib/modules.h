@@ -33,7 +33,9 @@ int simgpu_remove(void);
 
 /*
  * Reload hmmrt_simgpu with other parameters, and with the previous ones. Both
- * wait as simgpu_remove() does.
+ * wait as simgpu_remove() does. A removed device keeps its id until its last
+ * page is free, so simgpu_restore() reloads until the devices have the ids that
+ * the next tests expect.
  */
 int simgpu_replace(char before[SIMGPU_PARAMETERS], const char *parameters);
 int simgpu_restore(const char *before);
