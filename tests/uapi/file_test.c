@@ -62,7 +62,7 @@ static bool write_word(uint64_t word, off_t offset)
 	return pwrite(file, &word, sizeof(word), offset) == sizeof(word);
 }
 
-static uint64_t read_word(off_t offset)
+static uint64_t file_word(off_t offset)
 {
 	uint64_t word;
 
@@ -90,16 +90,16 @@ TEST_F(file, device_writes_after_writeback_reach_the_file)
 
 	for (round = 1; round < 4; round++) {
 		ASSERT_DONE(dev_fill(A, buf, LEN, 100 * round));
-		ASSERT_EQ(100 * round, read_word(0));
+		ASSERT_EQ(100 * round, file_word(0));
 		ASSERT_EQ(0, msync(buf, LEN, MS_SYNC));
 	}
 	ASSERT_DONE(dev_write(A, buf + last, 7));
 	ASSERT_EQ(0, munmap(buf, LEN));
 	if (variant->kind == EXT2)
 		ASSERT_EQ(0, ext2_reread(file));
-	ASSERT_EQ(300, read_word(0));
-	ASSERT_EQ(301, read_word(PAGE_BYTES));
-	ASSERT_EQ(7, read_word(last));
+	ASSERT_EQ(300, file_word(0));
+	ASSERT_EQ(301, file_word(PAGE_BYTES));
+	ASSERT_EQ(7, file_word(last));
 }
 
 /* The device has entries for the pages that the file loses. */
@@ -119,7 +119,7 @@ TEST_F(file, access_beyond_a_truncated_end_is_refused)
 	ASSERT_VALUE(0, dev_read(A, second));
 	ASSERT_VALUE(1, dev_read(A, buf));
 	ASSERT_DONE(dev_write(A, second, 2));
-	ASSERT_EQ(2, read_word(PAGE_BYTES));
+	ASSERT_EQ(2, file_word(PAGE_BYTES));
 }
 
 TEST_F(file, device_reads_zeroes_from_a_punched_hole)
@@ -132,7 +132,7 @@ TEST_F(file, device_reads_zeroes_from_a_punched_hole)
 		SKIP(return, "punching a hole: %s", strerror(errno));
 	ASSERT_VALUE(1 + PAGES, dev_sum(A, buf, LEN));
 	ASSERT_DONE(dev_write(A, buf + second, 5));
-	ASSERT_EQ(5, read_word(second));
+	ASSERT_EQ(5, file_word(second));
 }
 
 TEST_HARNESS_MAIN
