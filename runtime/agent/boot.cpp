@@ -8,6 +8,7 @@
  * device's mirror. The kernel makes the process undumpable at exec, see
  * sys/spawn.cpp.
  */
+#include "futex.h"
 #include "lane.h"
 #include "seccomp.h"
 
@@ -215,7 +216,7 @@ void lane_main(void* argument) {
     lane& self = *static_cast<lane*>(argument);
     prepare_lane(self);
     await_start(*self.ctl);
-    lane_loop(self);
+    run_lane(self);
 }
 
 void start_lanes(control& ctl) {
@@ -267,7 +268,7 @@ void confine(control& ctl, std::int32_t pid) {
 
     ctl.state.store(static_cast<std::uint32_t>(agent_state::ready));
     futex_wake(ctl.state, INT32_MAX);
-    lane_loop(first);
+    run_lane(first);
 }
 
 } // namespace

@@ -18,8 +18,9 @@
 #pragma once
 
 #include "control.h"
-#include "ring.h"
+#include "syscall.h"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -42,11 +43,6 @@ struct lane {
     lane_control* shared;
     std::uint32_t index;
     std::int32_t agent_pid;
-    piece current;
-    queue_turns turns;
-    std::uint64_t first_item;
-    std::uint64_t item_count;
-    std::uint64_t function;    ///< of the launch
     std::uint64_t signal_mask; ///< virtual mask set by device code
     bool walking;              ///< inside walk_call()
 };
@@ -93,7 +89,7 @@ std::int64_t clone_thread(std::uint64_t flags, std::uint64_t stack, void (*entry
 
 /// Prepares the calling thread to be this lane. Returns 0 or -errno.
 std::int64_t lane_prepare(lane& self, boot_step& step);
-[[noreturn]] void lane_loop(lane& self);
+[[noreturn]] void run_lane(lane& self);
 
 /// Installs the signal handlers, once for the process. Returns 0 or -errno.
 std::int64_t install_signal_handlers();

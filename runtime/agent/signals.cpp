@@ -9,6 +9,7 @@
  */
 #include "call_policy.h"
 #include "lane.h"
+#include "lane_fault.h"
 
 #include <cerrno>
 #include <initializer_list>
@@ -61,11 +62,9 @@ bool is_stopping(const lane& self) {
 /// which is code of the application, on this signal stack. A fault or system
 /// call of the walker ends it, see stop_walk(). If it doesn't return, the
 /// application kills this process.
-void walk_frames(lane& self, ucontext_t& context) {
-    const auto value = [&](int index) { return static_cast<std::uint64_t>(reg(context, index)); };
+void walk_frames(lane& self, const ucontext_t& context) {
     control& ctl = *self.ctl;
-    const code_state state = {value(REG_RIP), value(REG_RSP), value(REG_RBX), value(REG_RBP),
-                              value(REG_R12), value(REG_R13), value(REG_R14), value(REG_R15)};
+    const code_state state = code_state_of(context);
     if (ctl.walker == 0) return;
     self.walking = true;
     walk_call(&self, ctl.walker, address_of(&ctl.fault), address_of(&state));
@@ -83,32 +82,15 @@ void stop_walk(lane& self, ucontext_t& context) {
 }
 
 /// Records a fault and stops the other lanes. Only the first fault is recorded.
-void record_fault(lane& self, ucontext_t& context, fault_block& fault) {
-    control& ctl = *self.ctl;
-    auto expected = static_cast<std::uint32_t>(sticky_state::none);
-    const auto recording = static_cast<std::uint32_t>(sticky_state::recording);
-
-    if (!ctl.sticky.compare_exchange_strong(expected, recording)) return;
-    fault.lane = self.index;
-    fault.first_item = self.first_item;
-    fault.item_count = self.item_count;
-    fault.function = self.function;
-    fault.stack_pointer = static_cast<std::uint64_t>(reg(context, REG_RSP));
-    fault.stack_low = self.shared->stack_low;
-    fault.stack_bytes = self.shared->stack_bytes;
-    fault.thread = self.shared->fs_base;
-    ctl.fault = fault;
-    ctl.sticky.store(static_cast<std::uint32_t>(sticky_state::walking));
-    walk_frames(self, context);
-    ctl.sticky.store(static_cast<std::uint32_t>(sticky_state::ending));
-    ctl.watch.fetch_add(1);
-    futex_wake(ctl.watch, INT32_MAX);
-    stop_other_lanes(self);
+void fail_device(lane& self, const ucontext_t& context, fault_block& fault) {
+    describe_lane(fault, *self.shared, self.index);
+    fault.stack_pointer = static_cast<std::uint64_t>(context.uc_mcontext.gregs[REG_RSP]);
+    if (record_fault(*self.ctl, fault, [&] { walk_frames(self, context); })) stop_other_lanes(self);
 }
 
 /// Records a fault and ends the launch.
 void end_launch(lane& self, ucontext_t& context, fault_block& fault) {
-    record_fault(self, context, fault);
+    fail_device(self, context, fault);
     leave_device_code(self, context);
 }
 
@@ -118,12 +100,6 @@ void require_running(const lane& self, int signal) {
     if (self.shared->running.load() == 0)
         for (;;)
             raw_syscall(SYS_exit_group, std::uint64_t{128} + static_cast<unsigned>(signal));
-}
-
-std::uint32_t access_of_page_fault(std::uint64_t error_code) {
-    constexpr std::uint64_t write = 2, fetch = 16;
-    if ((error_code & fetch) != 0) return HMMRT_ACCESS_EXEC;
-    return (error_code & write) != 0 ? HMMRT_ACCESS_WRITE : HMMRT_ACCESS_READ;
 }
 
 /// Describes a page fault. We get the access type from the error code, and the
@@ -252,7 +228,7 @@ void refuse_call(lane& self, ucontext_t& context, std::int64_t number) {
         return;
     }
     fault_block fault = fault_of_call(context, fault_cause::system_call, number, SIGSYS);
-    record_fault(self, context, fault);
+    fail_device(self, context, fault);
     const call_request call(context, number, self.shared->app_tid);
     if (call.verdict.action == call_action::end_launch ||
         call.verdict.action == call_action::signal)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cpu/cpu_lanes.hpp"
 
-#include "agent/ring.h"
+#include "agent/lane_loop.h"
 #include "cpu/cpu_machine.hpp"
 #include "cpu/lane_escape.hpp"
 #include "exit_guard.hpp"
@@ -24,8 +24,6 @@ namespace hmmrt {
 
 struct cpu_lane {
     lane_position position;
-    piece current;
-    queue_turns turns;
     pthread_t thread = {};
     std::atomic<bool> ended{false};
 };
@@ -93,109 +91,51 @@ void stop_other_lanes(cpu_lane_set& set, const cpu_lane& self) {
     }
 }
 
-void run_range(cpu_lane_set& set, cpu_lane& self, const range_work& work, std::uint32_t index) {
-    const std::uint64_t begin = index * work.piece_items;
-    const std::uint64_t left = work.items - begin;
-    self.position.first_item = begin;
-    self.position.item_count = work.piece_items < left ? work.piece_items : left;
-    self.position.function = work.named;
-    lane_control& lane = *self.position.shared;
-    lane.function.store(work.named, std::memory_order_relaxed);
-    lane.first_item.store(begin, std::memory_order_relaxed);
-    lane.item_count.store(self.position.item_count, std::memory_order_relaxed);
-    lane.started.store(__builtin_ia32_rdtsc(), std::memory_order_relaxed);
-    if (!run_device_code(self.position, work) && std::exchange(self.position.failed, false))
-        stop_other_lanes(set, self);
-}
+/// See lane_loop.h.
+class cpu_port {
+  public:
+    cpu_port(cpu_lane_set& set, cpu_lane& self)
+        : ctl(*set.ctl), shared(*self.position.shared), set_(set), self_(self) {}
 
-int run_prefetch(cpu_machine& machine, const prefetch_work& work) {
-    hmmrt_prefetch request = {};
-    request.addr = work.addr;
-    request.len = work.len;
-    request.location = work.location;
-    return machine.prefetch(request);
-}
+    control& ctl;
+    lane_control& shared;
 
-int run_advice(cpu_machine& machine, const advice_work& work) {
-    hmmrt_advise request = {};
-    request.addr = work.addr;
-    request.len = work.len;
-    request.advice = work.advice;
-    request.location = work.location;
-    request.value = work.value;
-    return machine.advise(request);
-}
+    bool ended() const { return set_.quit.load(); }
+    void begin(const piece& mine) { tsan_order::begin(ctl, mine); }
+    void end(const piece& mine) { tsan_order::end(mine); }
 
-std::uint64_t nanoseconds_now() {
-    timespec now;
-    ::clock_gettime(CLOCK_MONOTONIC, &now);
-    return static_cast<std::uint64_t>(now.tv_sec) * 1000000000 +
-           static_cast<std::uint64_t>(now.tv_nsec);
-}
-
-/// Runs a memory operation. Records its failure unless one is recorded already.
-void run_memory_work(cpu_lane_set& set, const ring_entry& entry, entry_kind kind) {
-    int result;
-    try {
-        if (kind == entry_kind::prefetch)
-            result = run_prefetch(set.owner, entry.prefetch);
-        else if (kind == entry_kind::advice)
-            result = run_advice(set.owner, entry.advice);
-        else
-            result = sys::advise(entry.discard.addr, entry.discard.len, MADV_DONTNEED);
-    } catch (const std::bad_alloc&) {
-        result = -ENOMEM;
+    void run(const range_work& work, std::uint64_t begin, std::uint64_t end) {
+        if (!run_device_code(self_.position, work, begin, end) &&
+            std::exchange(self_.position.failed, false))
+            stop_other_lanes(set_, self_);
     }
-    std::uint64_t none = 0;
-    if (result < 0)
-        set.ctl->memory_error.compare_exchange_strong(none, memory_error_of(kind, result));
-}
 
-void run_piece(cpu_lane_set& set, cpu_lane& self, const piece& mine) {
-    const entry_kind kind = mine.entry->kind.load(std::memory_order_relaxed);
-    switch (kind) {
-    case entry_kind::range:
-    case entry_kind::serial:
-        return run_range(set, self, mine.entry->range, mine.index);
-    case entry_kind::prefetch:
-    case entry_kind::advice:
-    case entry_kind::discard:
-        return run_memory_work(set, *mine.entry, kind);
-    case entry_kind::stamp:
-        mine.entry->stamp = nanoseconds_now();
-        return;
-    case entry_kind::marker:
-    case entry_kind::gate:
-        return;
+    int prefetch(hmmrt_prefetch& request) { return call(&cpu_machine::prefetch, request); }
+    int advise(hmmrt_advise& request) { return call(&cpu_machine::advise, request); }
+    int discard(const discard_work& work) {
+        return sys::advise(work.addr, work.len, MADV_DONTNEED);
     }
-}
 
-bool work_once(cpu_lane_set& set, cpu_lane& self) {
-    control& ctl = *set.ctl;
-    if (!ring_find(ctl, self.turns, self.current)) return false;
-    const piece mine = self.current;
-    tsan_order::begin(ctl, mine);
-    if (ctl.sticky.load() == 0) run_piece(set, self, mine);
-    tsan_order::end(mine);
-    // don't complete a piece that was left: waiters see that the device is
-    // ending
-    if (set.quit.load()) return false;
-    std::uint32_t over = 1;
-    if (ctl.sticky.load() != 0) over += ring_take_rest(ctl, mine);
-    ring_finish(ctl, mine, over);
-    return true;
-}
-
-void serve(cpu_lane_set& set, cpu_lane& self) {
-    control& ctl = *set.ctl;
-    while (!set.quit.load()) {
-        const std::uint32_t bell = ctl.doorbell.load();
-        if (set.quit.load() || work_once(set, self)) continue;
-        ctl.sleepers.fetch_add(1);
-        futex_wait(ctl.doorbell, bell);
-        ctl.sleepers.fetch_sub(1);
+    std::uint64_t now() {
+        timespec time;
+        ::clock_gettime(CLOCK_MONOTONIC, &time);
+        return static_cast<std::uint64_t>(time.tv_sec) * 1000000000 +
+               static_cast<std::uint64_t>(time.tv_nsec);
     }
-}
+
+  private:
+    template <class Request>
+    int call(int (cpu_machine::*operation)(Request&), Request& request) {
+        try {
+            return (set_.owner.*operation)(request);
+        } catch (const std::bad_alloc&) {
+            return -ENOMEM;
+        }
+    }
+
+    cpu_lane_set& set_;
+    cpu_lane& self_;
+};
 
 /// A stack for signal handlers, which must run even if the thread's own
 /// overflows. It is far from other stacks. Sanitizers provide their own.
@@ -255,7 +195,7 @@ void* lane_main(void* argument) {
     mark_thread_as_lane(true);
     set_lane_position(&self.position);
     lend_identity(*self.position.shared);
-    serve(*start->set, self);
+    lane_loop(cpu_port(*start->set, self)).run();
     mark_thread_as_lane(false);
     set_lane_position(nullptr);
     self.ended.store(true);

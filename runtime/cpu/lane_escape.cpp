@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "cpu/lane_escape.hpp"
 
+#include "agent/lane_fault.h"
 #include "cpu/program_signals.hpp"
 #include "fork_guard.hpp"
 #include "frame_walk.hpp"
-#include "hmm/hmm_runtime.h"
 #include "lane_thread.hpp"
 #include "sys/syscalls.hpp"
 
@@ -44,20 +44,6 @@ lane_position* lane_in_device_code() {
     siglongjmp(self.escape, 1);
 }
 
-std::uint32_t access_of_page_fault(std::uint64_t error_code) {
-    constexpr std::uint64_t write = 2, fetch = 16;
-    if ((error_code & fetch) != 0) return HMM_ACCESS_EXEC;
-    return (error_code & write) != 0 ? HMM_ACCESS_WRITE : HMM_ACCESS_READ;
-}
-
-code_state state_of(const ucontext_t& context) {
-    const auto value = [&](int index) {
-        return static_cast<std::uint64_t>(context.uc_mcontext.gregs[index]);
-    };
-    return {value(REG_RIP), value(REG_RSP), value(REG_RBX), value(REG_RBP),
-            value(REG_R12), value(REG_R13), value(REG_R14), value(REG_R15)};
-}
-
 fault_block fault_of(int signal, const siginfo_t& info, const ucontext_t& context) {
     constexpr int trap_page_fault = 14;
     const auto& registers = context.uc_mcontext.gregs;
@@ -86,25 +72,9 @@ void collect_frames(lane_position& self, const code_state& state) {
 
 /// Records the failure, unless the device already has one.
 void record(lane_position& self, fault_block fault, const code_state& state) {
-    control& ctl = *self.ctl;
-    auto expected = static_cast<std::uint32_t>(sticky_state::none);
-    const auto recording = static_cast<std::uint32_t>(sticky_state::recording);
-    if (!ctl.sticky.compare_exchange_strong(expected, recording)) return;
-    fault.lane = self.index;
-    fault.function = self.function;
-    fault.first_item = self.first_item;
-    fault.item_count = self.item_count;
+    describe_lane(fault, *self.shared, self.index);
     fault.stack_pointer = state.rsp;
-    fault.stack_low = self.shared->stack_low;
-    fault.stack_bytes = self.shared->stack_bytes;
-    fault.thread = self.shared->fs_base;
-    ctl.fault = fault;
-    ctl.sticky.store(static_cast<std::uint32_t>(sticky_state::walking));
-    collect_frames(self, state);
-    ctl.sticky.store(static_cast<std::uint32_t>(sticky_state::ending));
-    ctl.watch.fetch_add(1);
-    sys::wake(ctl.watch);
-    self.failed = true;
+    if (record_fault(*self.ctl, fault, [&] { collect_frames(self, state); })) self.failed = true;
 }
 
 bool has_registers(const void* context) {
@@ -126,7 +96,7 @@ void on_failure(int signal, siginfo_t* info, void* context) {
     } else if (getcontext(&interrupted) != 0) {
         interrupted = {};
     }
-    const code_state state = state_of(interrupted);
+    const code_state state = code_state_of(interrupted);
     record(*self, fault_of(signal, about, interrupted), state);
     leave(*self);
 }
@@ -194,7 +164,7 @@ void leave_by(fault_cause cause, int signal, int system_call) {
     fault.system_call = system_call;
     ucontext_t here;
     if (getcontext(&here) != 0) here = {};
-    const code_state state = state_of(here);
+    const code_state state = code_state_of(here);
     fault.instruction = state.rip;
     record(*self, fault, state);
     leave(*self);
@@ -210,7 +180,8 @@ void leave_by_exit() {
     leave_by(fault_cause::system_call, SIGSYS, SYS_exit_group);
 }
 
-bool run_device_code(lane_position& self, const range_work& work) {
+bool run_device_code(lane_position& self, const range_work& work, std::uint64_t begin,
+                     std::uint64_t end) {
     constexpr std::uint32_t default_x87_control = 0x37f;
     take_failures();
     const bool left = sigsetjmp(self.escape, 0) != 0;
@@ -218,8 +189,7 @@ bool run_device_code(lane_position& self, const range_work& work) {
         set_modes(work.mxcsr, work.x87_control);
         self.shared->running.store(1);
         // A lane that stops the others sets `sticky` before it reads `running`.
-        if (self.ctl->sticky.load() == 0 && !self.quit->load())
-            call(work, self.first_item, self.first_item + self.item_count);
+        if (self.ctl->sticky.load() == 0 && !self.quit->load()) call(work, begin, end);
         self.shared->running.store(0);
     } else {
         pthread_sigmask(SIG_SETMASK, &self.mask, nullptr);

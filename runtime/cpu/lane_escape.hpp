@@ -31,9 +31,6 @@ struct lane_position {
     lane_control* shared = nullptr;
     const std::atomic<bool>* quit = nullptr;
     std::uint32_t index = 0;
-    std::uint64_t function = 0; ///< of the launch
-    std::uint64_t first_item = 0;
-    std::uint64_t item_count = 0;
     /// the lane left device code because of a failure that it recorded
     bool failed = false;
     sigset_t mask = {}; ///< the thread's mask outside of device code
@@ -51,10 +48,11 @@ void set_lane_position(lane_position* self);
 /// lane leave device code; 0 if no signal is free.
 int install_lane_handlers();
 
-/// Runs the lane's items of @work, with the floating point modes of the launch.
-/// Returns false if a handler left the code. An uncaught exception ends the
-/// launch like abort().
-bool run_device_code(lane_position& self, const range_work& work);
+/// Runs items [@begin, @end) of @work, with the floating point modes of the
+/// launch. Returns false if a handler left the code. An uncaught exception ends
+/// the launch like abort().
+bool run_device_code(lane_position& self, const range_work& work, std::uint64_t begin,
+                     std::uint64_t end);
 
 /// These end the launch and don't return, unless the caller isn't in device
 /// code of a lane of this process.

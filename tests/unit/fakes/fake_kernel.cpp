@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "fake_kernel.hpp"
 
+#include "agent/lane_fault.h"
+#include "agent/lane_loop.h"
 #include "sys/syscalls.hpp"
 
 #include <cerrno>
@@ -8,6 +10,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -18,8 +21,49 @@ namespace fakes {
 fake_kernel kernel;
 
 namespace {
+
 thread_local fake_agent* running_agent = nullptr; // of a lane
 thread_local std::uint32_t running_lane = 0;
+
+/// See agent/lane_loop.h.
+class fake_port {
+  public:
+    fake_port(const fake_agent& agent, std::uint32_t lane)
+        : ctl(*agent.ctl), shared(ctl.lanes[lane]), agent_(agent) {}
+
+    hmmrt::control& ctl;
+    hmmrt::lane_control& shared;
+
+    bool ended() const { return agent_.gone.load(); }
+    void begin(const hmmrt::piece&) {}
+    void end(const hmmrt::piece&) {}
+
+    void run(const hmmrt::range_work& work, std::uint64_t begin, std::uint64_t end) {
+        using function = void (*)(void*, std::uint64_t, std::uint64_t);
+        shared.running.store(1);
+        reinterpret_cast<function>(work.function)(reinterpret_cast<void*>(work.closure), begin,
+                                                  end);
+        shared.running.store(0);
+    }
+
+    int prefetch(hmmrt_prefetch& request) { return kernel.ioctl(-1, HMMRT_IOC_PREFETCH, &request); }
+    int advise(hmmrt_advise& request) { return kernel.ioctl(-1, HMMRT_IOC_ADVISE, &request); }
+    int discard(const hmmrt::discard_work& work) {
+        return kernel.memory.discard(work.addr, work.len);
+    }
+    std::uint64_t now() { return kernel.next_stamp++ * 1000000; }
+
+  private:
+    const fake_agent& agent_;
+};
+
+void run_lane(fake_agent& self, std::uint32_t index) {
+    running_agent = &self;
+    running_lane = index;
+    self.ctl->lanes[index].fs_base = static_cast<std::uint64_t>(pthread_self());
+    hmmrt::lane_loop(fake_port(self, index)).run();
+}
+
 } // namespace
 
 fake_kernel::~fake_kernel() {
@@ -129,7 +173,7 @@ int fake_kernel::start_agent(int control_file, int kill_reader) {
     }
     if (agent == agent_behaviour::runs) {
         for (std::uint32_t i = 0; i < ctl.lane_count; i++)
-            fresh.lanes.emplace_back([this, &fresh, i] { run_lane(fresh, i); });
+            fresh.lanes.emplace_back(run_lane, std::ref(fresh), i);
         ctl.state.store(static_cast<std::uint32_t>(agent_state::ready));
     }
     agents_started++;
@@ -141,100 +185,8 @@ fake_agent& fake_kernel::agent_of(int pidfd) {
     return agents_.at(pidfd);
 }
 
-int fake_kernel::run_prefetch(const hmmrt::prefetch_work& work) {
-    hmmrt_prefetch request = {};
-    request.addr = work.addr;
-    request.len = work.len;
-    request.location = work.location;
-    return ioctl(-1, HMMRT_IOC_PREFETCH, &request);
-}
-
-int fake_kernel::run_advice(const hmmrt::advice_work& work) {
-    hmmrt_advise request = {};
-    request.addr = work.addr;
-    request.len = work.len;
-    request.advice = work.advice;
-    request.location = work.location;
-    request.value = work.value;
-    return ioctl(-1, HMMRT_IOC_ADVISE, &request);
-}
-
-void fake_kernel::run_entry(hmmrt::control& ctl, const hmmrt::piece& mine) {
-    // The agent reports a failed call in the same way.
-    const auto note = [&](hmmrt::entry_kind kind, int result) {
-        std::uint64_t none = 0;
-        if (result < 0)
-            ctl.memory_error.compare_exchange_strong(none, hmmrt::memory_error_of(kind, result));
-    };
-    hmmrt::ring_entry& entry = *mine.entry;
-    const hmmrt::range_work& work = entry.range;
-    const std::uint64_t begin = mine.index * work.piece_items;
-    const std::uint64_t end = std::min(begin + work.piece_items, work.items);
-    using function = void (*)(void*, std::uint64_t, std::uint64_t);
-    switch (entry.kind.load()) {
-    case hmmrt::entry_kind::range:
-    case hmmrt::entry_kind::serial:
-        reinterpret_cast<function>(work.function)(reinterpret_cast<void*>(work.closure), begin,
-                                                  end);
-        return;
-    case hmmrt::entry_kind::prefetch:
-        return note(entry.kind.load(), run_prefetch(entry.prefetch));
-    case hmmrt::entry_kind::advice:
-        return note(entry.kind.load(), run_advice(entry.advice));
-    case hmmrt::entry_kind::discard:
-        return note(entry.kind.load(), memory.discard(entry.discard.addr, entry.discard.len));
-    case hmmrt::entry_kind::stamp:
-        entry.stamp = next_stamp++ * 1000000;
-        return;
-    case hmmrt::entry_kind::marker:
-    case hmmrt::entry_kind::gate:
-        return;
-    }
-}
-
-void fake_kernel::run_lane(fake_agent& self, std::uint32_t index) {
-    hmmrt::control& ctl = *self.ctl;
-    hmmrt::piece mine = {};
-    hmmrt::queue_turns turns;
-    running_agent = &self;
-    running_lane = index;
-    ctl.lanes[index].fs_base = static_cast<std::uint64_t>(pthread_self());
-    while (!self.gone.load()) {
-        const std::uint32_t bell = ctl.doorbell.load();
-        if (!ring_find(ctl, turns, mine)) {
-            ctl.sleepers.fetch_add(1);
-            hmmrt::sys::wait_for_change(ctl.doorbell, bell, 10);
-            ctl.sleepers.fetch_sub(1);
-            continue;
-        }
-        const hmmrt::entry_kind kind = mine.entry->kind.load();
-        const bool code = kind == hmmrt::entry_kind::range || kind == hmmrt::entry_kind::serial;
-        hmmrt::lane_control& lane = ctl.lanes[index];
-        if (code) {
-            lane.function.store(mine.entry->range.function);
-            lane.first_item.store(mine.index * mine.entry->range.piece_items);
-            lane.item_count.store(mine.entry->range.piece_items);
-            lane.started.store(__builtin_ia32_rdtsc());
-            lane.running.store(1);
-        }
-        if (ctl.sticky.load() == 0) run_entry(ctl, mine);
-        lane.running.store(0);
-        if (self.gone.load()) return; // lost in the middle of a launch
-        std::uint32_t over = 1;
-        if (ctl.sticky.load() != 0) over += ring_take_rest(ctl, mine);
-        ring_finish(ctl, mine, over);
-    }
-}
-
 void fake_kernel::fault(const hmmrt::fault_block& block) {
-    hmmrt::control& ctl = *running_agent->ctl;
-    auto none = static_cast<std::uint32_t>(hmmrt::sticky_state::none);
-    const auto recording = static_cast<std::uint32_t>(hmmrt::sticky_state::recording);
-    if (!ctl.sticky.compare_exchange_strong(none, recording)) return;
-    ctl.fault = block;
-    ctl.sticky.store(static_cast<std::uint32_t>(hmmrt::sticky_state::ending));
-    ctl.watch.fetch_add(1);
-    hmmrt::futex_wake(ctl.watch, INT32_MAX);
+    hmmrt::record_fault(*running_agent->ctl, block, [] {});
 }
 
 void fake_kernel::raise(int signal) {
@@ -287,6 +239,7 @@ void fake_kernel::kill_agent(int kill_writer) {
 void fake_kernel::end(fake_agent& which) {
     which.gone.store(true);
     const std::lock_guard lock(end_lock_);
+    if (!which.lanes.empty()) hmmrt::ring_wake_lanes(*which.ctl, hmmrt::max_lanes);
     for (std::thread& lane : which.lanes)
         lane.join();
     which.lanes.clear();

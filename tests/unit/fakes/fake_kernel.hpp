@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "agent/ring.h"
+#include "agent/control.h"
 #include "fakes/fake_memory.hpp"
 #include "fakes/fake_objects.hpp"
 #include "fakes/fake_policy.hpp"
@@ -107,10 +107,6 @@ class fake_kernel {
   private:
     fake_agent& agent_of(int pidfd);
     void end(fake_agent& which);
-    void run_lane(fake_agent& self, std::uint32_t index);
-    int run_prefetch(const hmmrt::prefetch_work& work);
-    int run_advice(const hmmrt::advice_work& work);
-    void run_entry(hmmrt::control& ctl, const hmmrt::piece& mine);
 
     std::atomic<int> next_fd_{1000}; ///< numbers that never reach the real kernel
     /// Held while lanes are joined: several threads may kill the same agent.
