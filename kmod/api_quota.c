@@ -109,21 +109,21 @@ static int quota_space(struct hmmrt_space *space, struct hmmrt_quota *arg)
 static int quota_set_cgroup(struct hmmrt_device *dev, struct cgroup *cgroup,
 			    struct hmmrt_quota_set set)
 {
-	struct hmmrt_account *created, *group;
+	struct hmmrt_account *created, *account;
 	int rc;
 
 	created = hmmrt_account_alloc(dev, NULL, cgroup);
 	if (!created)
 		return -ENOMEM;
 	spin_lock_irq(&dev->vram.lock);
-	group = hmmrt_group_set(&dev->vram, created, set);
+	account = hmmrt_cgroup_account_set(&dev->vram, created, set);
 	spin_unlock_irq(&dev->vram.lock);
-	if (group != created)
+	if (account != created)
 		hmmrt_account_free(created);
-	if (!group)
+	if (!account)
 		return 0;
-	rc = hmmrt_evict_excess(group, NULL);
-	hmmrt_account_put(group);
+	rc = hmmrt_evict_excess(account, NULL);
+	hmmrt_account_put(account);
 	return rc;
 }
 
@@ -132,16 +132,16 @@ static void quota_answer_cgroup(struct hmmrt_device *dev, struct cgroup *cgroup,
 				struct hmmrt_quota *arg)
 {
 	struct hmmrt_vram *vram = &dev->vram;
-	struct hmmrt_account *group, sum = {
+	struct hmmrt_account *account, sum = {
 		.dev = dev,
-		.own = { .set = hmmrt_no_group_quota },
+		.own = { .set = hmmrt_no_cgroup_quota },
 	};
 
 	spin_lock_irq(&vram->lock);
-	group = hmmrt_group_find(vram, cgroup);
-	if (!group)
+	account = hmmrt_cgroup_account_find(vram, cgroup);
+	if (!account)
 		sum.share.used = hmmrt_accounts_used_in(vram, cgroup);
-	quota_fill(arg, group ? group : &sum);
+	quota_fill(arg, account ? account : &sum);
 	spin_unlock_irq(&vram->lock);
 }
 

@@ -130,7 +130,7 @@ struct hmmrt_vram {
 	unsigned int nr_charged;	/* length of charged_accounts */
 	DECLARE_HASHTABLE(users, 8);	/* with accounts, hashed by uid */
 	struct list_head clock_hands;	/* of claims on charged_accounts */
-	struct list_head group_accounts;	/* of cgroups */
+	struct list_head cgroup_accounts;
 	struct list_head gone_accounts;	/* unreferenced, to be freed */
 };
 
@@ -256,7 +256,7 @@ struct hmmrt_user {
  */
 struct hmmrt_account {
 	struct hlist_node by_mm;	/* process: in vram->accounts */
-	/* On the charged_, group_ or gone_accounts list. */
+	/* On the charged_, cgroup_ or gone_accounts list. */
 	struct list_head link;
 	struct list_head charges;	/* least recently used first */
 	struct hmmrt_device *dev;
@@ -351,19 +351,19 @@ struct hmmrt_chunk *hmmrt_claim_chunk(struct hmmrt_vram *vram,
 void hmmrt_claim_end(struct hmmrt_vram *vram, const struct hmmrt_chunk *chunk,
 		     const unsigned long *pages, bool failed);
 
-/* mem_group.c */
+/* mem_account_cgroup.c */
 #define HMMRT_NO_LIMIT	U64_MAX
 
 extern const struct hmmrt_quota_own hmmrt_no_quota;
-extern const struct hmmrt_quota_set hmmrt_no_group_quota;
-struct hmmrt_account *hmmrt_group_find(struct hmmrt_vram *vram,
-				       const struct cgroup *cgroup);
-struct hmmrt_account *hmmrt_group_set(struct hmmrt_vram *vram,
-				      struct hmmrt_account *created,
-				      struct hmmrt_quota_set set);
-struct hmmrt_account *hmmrt_group_above(struct hmmrt_vram *vram,
-					struct cgroup *cgroup);
-void hmmrt_groups_collect(struct hmmrt_vram *vram);
+extern const struct hmmrt_quota_set hmmrt_no_cgroup_quota;
+struct hmmrt_account *hmmrt_cgroup_account_find(struct hmmrt_vram *vram,
+						const struct cgroup *cgroup);
+struct hmmrt_account *hmmrt_cgroup_account_set(struct hmmrt_vram *vram,
+					       struct hmmrt_account *created,
+					       struct hmmrt_quota_set set);
+struct hmmrt_account *hmmrt_cgroup_account_above(struct hmmrt_vram *vram,
+						 struct cgroup *cgroup);
+void hmmrt_cgroup_accounts_collect(struct hmmrt_vram *vram);
 
 /* --- pages and chunks ----------------------------------------------------- */
 

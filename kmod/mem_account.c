@@ -14,8 +14,8 @@
  *            dropped. The number of charged accounts of a user is limited, see
  *            mem_user.c.
  * Cgroups    A cgroup with a quota also has an account. It is charged for the
- *            pages of all processes in it; see mem_group.c for the tree that
- *            this forms.
+ *            pages of all processes in it; see mem_account_cgroup.c for the
+ *            tree that this forms.
  * Limits     An allocation checks the limits and charges its pages under one
  *            hold of the lock, so it never exceeds a limit. move_alloc.c
  *            handles requests that reach a limit.
@@ -385,7 +385,7 @@ static void account_publish(struct hmmrt_account *account,
 		own->serial = account->dev->serial;
 	}
 	account->own = *own;
-	account->parent = hmmrt_group_above(vram, account->cgroup);
+	account->parent = hmmrt_cgroup_account_above(vram, account->cgroup);
 	for (above = account->parent; above; above = above->parent)
 		above->members++;
 	hmmrt_user_join(vram, account);
@@ -441,7 +441,7 @@ void hmmrt_accounts_sweep(struct hmmrt_device *dev)
 
 	might_sleep();
 	spin_lock_irq(&vram->lock);
-	hmmrt_groups_collect(vram);
+	hmmrt_cgroup_accounts_collect(vram);
 	list_splice_init(&vram->gone_accounts, &gone);
 	spin_unlock_irq(&vram->lock);
 	accounts_free(&gone);
@@ -453,7 +453,7 @@ void hmmrt_accounts_init(struct hmmrt_vram *vram)
 	hash_init(vram->users);
 	INIT_LIST_HEAD(&vram->charged_accounts);
 	INIT_LIST_HEAD(&vram->clock_hands);
-	INIT_LIST_HEAD(&vram->group_accounts);
+	INIT_LIST_HEAD(&vram->cgroup_accounts);
 	INIT_LIST_HEAD(&vram->gone_accounts);
 }
 
@@ -463,7 +463,7 @@ void hmmrt_accounts_destroy(struct hmmrt_device *dev)
 	struct hmmrt_vram *vram = &dev->vram;
 
 	hmmrt_accounts_sweep(dev);
-	accounts_free(&vram->group_accounts);
+	accounts_free(&vram->cgroup_accounts);
 	VM_WARN_ON_ONCE(vram->nr_charged || !list_empty(&vram->clock_hands));
 	WARN_ON_ONCE(!hash_empty(vram->accounts) ||
 		     !hash_empty(vram->users) ||

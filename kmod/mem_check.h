@@ -57,7 +57,7 @@ static inline void hmmrt_charges_check(const struct hmmrt_vram *vram,
 	VM_WARN_ON_ONCE(charged != chunk->used_pages);
 }
 
-/* Check an account that was charged, and the groups that it is in. */
+/* Check an account that was charged, and those above it. */
 static inline void hmmrt_account_check(const struct hmmrt_account *account)
 {
 	lockdep_assert_held(&account->dev->vram.lock);
