@@ -2,9 +2,9 @@
 #include "machine.hpp"
 
 #include "cpu/cpu_machine.hpp"
-#include "driver/driver_machine.hpp"
 #include "failure.hpp"
 #include "settings.hpp"
+#include "simulated/simulated_machine.hpp"
 
 #include <string_view>
 
@@ -31,9 +31,9 @@ void require_no_valgrind() {
 std::unique_ptr<machine> choose_machine() {
     const machine_choice wanted = choose_kind(sys::environment("HMMRT_DEVICE"));
     if (wanted == machine_choice::cpu) return make_cpu_machine();
-    if (wanted == machine_choice::simulated || driver_is_loaded()) {
+    if (wanted == machine_choice::simulated || modules_are_loaded()) {
         require_no_valgrind();
-        return std::make_unique<driver_machine>();
+        return std::make_unique<simulated_machine>();
     }
     auto made = make_cpu_machine();
     constexpr std::string_view told = "hmmrt: no modules are loaded (no /dev/hmmrt); running "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "driver/agent_process.hpp"
+#include "simulated/agent_process.hpp"
 
 #include "agent_image.hpp"
 #include "failure.hpp"

@@ -15,7 +15,7 @@
 
 namespace hmmrt {
 
-class driver_machine final : public machine {
+class simulated_machine final : public machine {
   public:
     bool shares_page_tables() const override { return false; }
     hmmrt_info info() override;
@@ -51,6 +51,6 @@ class driver_machine final : public machine {
 };
 
 /// True if the modules are loaded, even if this user may not access them.
-bool driver_is_loaded();
+bool modules_are_loaded();
 
 } // namespace hmmrt

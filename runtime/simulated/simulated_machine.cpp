@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "driver/driver_machine.hpp"
+#include "simulated/simulated_machine.hpp"
 
-#include "driver/agent_process.hpp"
 #include "exit_guard.hpp"
 #include "failure.hpp"
 #include "fork_guard.hpp"
+#include "simulated/agent_process.hpp"
 #include "sys/ioctl.hpp"
 
 #include <cerrno>
@@ -14,11 +14,11 @@ namespace {
 
 constexpr const char* manager_path = "/dev/hmmrt";
 
-bool means_no_driver(int error) {
+bool means_no_modules(int error) {
     return error == -ENOENT || error == -ENXIO || error == -ENODEV;
 }
 
-[[noreturn]] void throw_driver_error(const char* operation, int error) {
+[[noreturn]] void throw_modules_error(const char* operation, int error) {
     const bool another = error == -ENOTTY || error == -E2BIG;
     throw failure(another ? hmmErrorInsufficientDriver : hmmErrorInitializationError,
                   describe_errno(operation, error));
@@ -29,7 +29,7 @@ unique_fd open_manager() {
     unique_fd manager(sys::open_file(manager_path));
     const int error = manager.get();
     if (error >= 0) return manager;
-    if (means_no_driver(error))
+    if (means_no_modules(error))
         throw failure(hmmErrorNoDevice, describe_errno(manager_path, error) + "; " +
                                             hmmGetErrorString(hmmErrorNoDevice));
     throw failure(hmmErrorDevicesUnavailable, describe_errno(manager_path, error));
@@ -37,15 +37,15 @@ unique_fd open_manager() {
 
 } // namespace
 
-bool driver_is_loaded() {
-    return !means_no_driver(unique_fd(sys::open_file(manager_path)).get());
+bool modules_are_loaded() {
+    return !means_no_modules(unique_fd(sys::open_file(manager_path)).get());
 }
 
-hmmrt_info driver_machine::info() {
+hmmrt_info simulated_machine::info() {
     const unique_fd manager = open_manager();
     hmmrt_info info = {};
     if (const int error = sys::get_info(manager.get(), info); error < 0)
-        throw_driver_error("cannot get the device count", error);
+        throw_modules_error("cannot get the device count", error);
     if (info.out_uapi_version != HMMRT_UAPI_VERSION)
         throw failure(hmmErrorInsufficientDriver, "the loaded modules have interface version " +
                                                       std::to_string(info.out_uapi_version) +
@@ -54,20 +54,20 @@ hmmrt_info driver_machine::info() {
     return info;
 }
 
-int driver_machine::get_device_info(hmmrt_device_info& info) {
+int simulated_machine::get_device_info(hmmrt_device_info& info) {
     const int error = sys::get_device_info(open_manager().get(), info);
     if (error < 0 && error != -ENODEV)
-        throw_driver_error("cannot get information about the device", error);
+        throw_modules_error("cannot get information about the device", error);
     return error;
 }
 
-int driver_machine::space() {
+int simulated_machine::space() {
     const std::lock_guard lock(lock_);
     if (space_.get() >= 0) return space_.get();
     fork_guard::arm();
     unique_fd fresh = open_manager();
     if (const int error = sys::create_space(fresh.get()); error < 0)
-        throw_driver_error("cannot create the space", error);
+        throw_modules_error("cannot create the space", error);
     parked_.process = sys::process_id();
     if (parked_.break_signal == 0) parked_.break_signal = install_break_signal();
     if (parked_.break_signal == 0)
@@ -79,74 +79,74 @@ int driver_machine::space() {
     return space_.get();
 }
 
-std::unique_ptr<executor> driver_machine::start(const executor_options& options) {
+std::unique_ptr<executor> simulated_machine::start(const executor_options& options) {
     return std::make_unique<agent_process>(
         parked_,
         agent_options{"/dev/" + options.device_name, space(), options.lanes, options.strict});
 }
 
-int driver_machine::prefetch(hmmrt_prefetch& request) {
+int simulated_machine::prefetch(hmmrt_prefetch& request) {
     return sys::prefetch(space(), request);
 }
 
-int driver_machine::advise(hmmrt_advise& request) {
+int simulated_machine::advise(hmmrt_advise& request) {
     return sys::advise_range(space(), request);
 }
 
-int driver_machine::get_range_attributes(hmmrt_range_attributes& request) {
+int simulated_machine::get_range_attributes(hmmrt_range_attributes& request) {
     return sys::get_range_attributes(space(), request);
 }
 
-int driver_machine::get_residency(hmmrt_residency& request) {
+int simulated_machine::get_residency(hmmrt_residency& request) {
     return sys::get_residency(space(), request);
 }
 
-int driver_machine::get_pages(hmmrt_pages& request) {
+int simulated_machine::get_pages(hmmrt_pages& request) {
     return sys::get_pages(space(), request);
 }
 
-int driver_machine::control_peer(hmmrt_peer& request) {
+int simulated_machine::control_peer(hmmrt_peer& request) {
     return sys::control_peer(space(), request);
 }
 
-int driver_machine::control_knob(hmmrt_knob& request) {
+int simulated_machine::control_knob(hmmrt_knob& request) {
     if (request.scope == HMMRT_SCOPE_DEVICE)
         return sys::control_knob(open_manager().get(), request);
     return sys::control_knob(space(), request);
 }
 
-int driver_machine::control_quota(hmmrt_quota& request) {
+int simulated_machine::control_quota(hmmrt_quota& request) {
     if (request.scope == HMMRT_QUOTA_OF_CGROUP)
         return sys::control_quota(open_manager().get(), request);
     return sys::control_quota(space(), request);
 }
 
-int driver_machine::get_stats(hmmrt_stats& request) {
+int simulated_machine::get_stats(hmmrt_stats& request) {
     return sys::get_stats(space(), request);
 }
 
-int driver_machine::annotate(hmmrt_annotate& request) {
+int simulated_machine::annotate(hmmrt_annotate& request) {
     return sys::annotate(space(), request);
 }
 
-int driver_machine::create_object(hmmrt_object_create& request) {
+int simulated_machine::create_object(hmmrt_object_create& request) {
     return sys::create_object(space(), request);
 }
 
 /// Other files don't know the request, and may fail with a different error.
-int driver_machine::get_object_info(int fd, hmmrt_object_info& info) {
+int simulated_machine::get_object_info(int fd, hmmrt_object_info& info) {
     const int error = sys::get_object_info(fd, info);
     return error < 0 && error != -ENOMEM ? -EINVAL : error;
 }
 
 /// Nothing to do: the modules free the memory with the last reference.
-void driver_machine::forget_object(std::uint32_t, std::size_t) noexcept {}
+void simulated_machine::forget_object(std::uint32_t, std::size_t) noexcept {}
 
-int driver_machine::control_access(hmmrt_access& request) {
+int simulated_machine::control_access(hmmrt_access& request) {
     return sys::control_access(space(), request);
 }
 
-void driver_machine::migrate_back(std::uint64_t address, std::size_t bytes) {
+void simulated_machine::migrate_back(std::uint64_t address, std::size_t bytes) {
     const int space = [&] {
         const std::lock_guard lock(lock_);
         return space_.get();
@@ -161,7 +161,7 @@ void driver_machine::migrate_back(std::uint64_t address, std::size_t bytes) {
 
 /// Device faults migrate the pages later. Until then they take no device
 /// memory.
-int driver_machine::place(std::uint64_t address, std::size_t bytes, std::uint32_t device_id) {
+int simulated_machine::place(std::uint64_t address, std::size_t bytes, std::uint32_t device_id) {
     hmmrt_advise request = {};
     request.addr = address;
     request.len = bytes;
@@ -171,6 +171,6 @@ int driver_machine::place(std::uint64_t address, std::size_t bytes, std::uint32_
 }
 
 /// Nothing to do: the modules see it themselves.
-void driver_machine::unmapped(std::uint64_t, std::size_t) noexcept {}
+void simulated_machine::unmapped(std::uint64_t, std::size_t) noexcept {}
 
 } // namespace hmmrt
