@@ -78,12 +78,12 @@ int install_break_signal() {
 parked_thread::parked_thread(parked_context& context, control& ctl, std::uint32_t lane)
     : context_(context), ctl_(ctl), lane_(ctl.lanes[lane]), index_(lane) {
     allocate_stack();
-    if (!context_.guarded.add(block_.address(), block_.end()))
+    if (!context_.guarded.add(memory_.address(), memory_.end()))
         throw failure(hmmErrorMemoryAllocation, "too many lanes in this process");
     try {
         start();
     } catch (...) {
-        context_.guarded.remove(block_.address());
+        context_.guarded.remove(memory_.address());
         throw;
     }
 }
@@ -95,8 +95,8 @@ void parked_thread::allocate_stack() {
         sys::map(0, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
     std::int64_t result = base;
     if (base >= 0) {
-        block_ = mapping(static_cast<std::uint64_t>(base), bytes);
-        const std::uint64_t stack = block_.address() + guard_bytes;
+        memory_ = mapping(static_cast<std::uint64_t>(base), bytes);
+        const std::uint64_t stack = memory_.address() + guard_bytes;
         stack_end_ = stack + stack_bytes;
         result = sys::map(stack, stack_bytes, PROT_READ | PROT_WRITE,
                           MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1);
@@ -104,7 +104,7 @@ void parked_thread::allocate_stack() {
             result = sys::map(stack_end_, private_bytes, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1);
         if (result >= 0)
-            result = sys::advise(block_.address(), stack_end_ - block_.address(), MADV_DONTFORK);
+            result = sys::advise(memory_.address(), stack_end_ - memory_.address(), MADV_DONTFORK);
     }
     if (result < 0)
         throw failure(hmmErrorMemoryAllocation,
@@ -114,11 +114,11 @@ void parked_thread::allocate_stack() {
 void parked_thread::start() {
     pthread_attr_t attributes;
     sigset_t all, old;
-    const std::uint64_t stack = block_.address() + guard_bytes;
+    const std::uint64_t stack = memory_.address() + guard_bytes;
 
     pthread_attr_init(&attributes);
     int error =
-        pthread_attr_setstack(&attributes, reinterpret_cast<void*>(stack), block_.end() - stack);
+        pthread_attr_setstack(&attributes, reinterpret_cast<void*>(stack), memory_.end() - stack);
     // Don't use a raw call: pthread_sigmask() keeps libc's two internal signals
     // unblocked, which setuid() needs.
     sigfillset(&all);
@@ -143,7 +143,7 @@ void parked_thread::run() {
     leave_rseq();
     leave_shadow_stack();
 
-    // Move the stack pointer from the private to the shared part of the block.
+    // Move the stack pointer from the private to the shared part of the mapping.
     auto* here = static_cast<char*>(__builtin_frame_address(0));
     const std::uint64_t above = address_of(here) - stack_end_;
     void* const skipped = __builtin_alloca(above < private_bytes ? above : 0);
@@ -158,7 +158,7 @@ void parked_thread::lend_thread() {
     std::uint64_t fs_base = 0;
     raw_syscall(SYS_arch_prctl, ARCH_GET_FS, address_of(&fs_base));
     lane_.fs_base = fs_base;
-    lane_.stack_low = block_.address() + guard_bytes;
+    lane_.stack_low = memory_.address() + guard_bytes;
     lane_.stack_bytes = stack_end_ - lane_.stack_low;
     lane_.stack_top = (here - own_stack_bytes) & ~std::uint64_t{63};
     tid_ = static_cast<std::int32_t>(raw_syscall(SYS_gettid));
@@ -207,7 +207,7 @@ parked_thread::~parked_thread() {
     char unused[512];
     take_kernel_exception(static_cast<std::uint64_t>(thread_), unused);
     if (entry_ < parked_context::capacity) context_.threads[entry_].store(0);
-    context_.guarded.remove(block_.address());
+    context_.guarded.remove(memory_.address());
 }
 
 } // namespace hmmrt

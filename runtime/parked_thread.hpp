@@ -3,12 +3,12 @@
  * A parked thread: a real thread of the application that lends a lane its TLS,
  * the free part of its stack, and its identity for system calls.
  *
- * Memory: one block: [guard | stack, shared memory | TLS and thread descriptor,
- * private]. Shared memory never migrates, so the stack's pages don't move
- * between lane and thread, which take turns on the stack. The top part is
- * private because libc links all thread descriptors: fork() must copy these,
- * but children don't inherit the stack. The thread only accesses its TLS when
- * it starts and ends. In between, these pages may be on the device for the
+ * Memory: one mapping: [guard | stack, shared memory | TLS and thread
+ * descriptor, private]. Shared memory never migrates, so the stack's pages
+ * don't move between lane and thread, which take turns on the stack. The top
+ * part is private because libc links all thread descriptors: fork() must copy
+ * these, but children don't inherit the stack. The thread only accesses its TLS
+ * when it starts and ends. In between, these pages may be on the device for the
  * lane.
  *
  * Constraint: serve_calls() runs while the lane uses the thread's TLS. It must
@@ -64,7 +64,7 @@ class parked_thread : public in_own_memory {
     /// The only request to end: call_state::quit just wakes the thread, since
     /// device code could write that state.
     std::atomic<bool> quit_{false};
-    mapping block_;
+    mapping memory_;
     std::uint64_t stack_end_ = 0; ///< end of the shared part
     pthread_t thread_ = {};
     futex_word ready_{0};

@@ -15,22 +15,22 @@ shared_pool& shared_pool::get() {
     return *instance;
 }
 
-/// Returns NULL if all blocks are in use.
-void* shared_pool::take_block() {
+/// Returns NULL if all cells are in use.
+void* shared_pool::take_cell() {
     if (free_ != nullptr) {
-        free_block* const first = free_;
+        free_cell* const first = free_;
         free_ = first->next;
         return first;
     }
-    if (never_used_ == blocks) return nullptr;
+    if (never_used_ == cells) return nullptr;
     if (never_used_ == 0) {
-        fork_guard::arm(); // because a child would share the blocks
-        const std::int64_t result = sys::map(0, blocks * block_bytes, PROT_READ | PROT_WRITE,
+        fork_guard::arm(); // because a child would share the cells
+        const std::int64_t result = sys::map(0, cells * cell_bytes, PROT_READ | PROT_WRITE,
                                              MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1);
         if (result < 0) return nullptr;
-        memory_ = mapping(static_cast<std::uint64_t>(result), blocks * block_bytes);
+        memory_ = mapping(static_cast<std::uint64_t>(result), cells * cell_bytes);
     }
-    return reinterpret_cast<void*>(memory_.address() + never_used_++ * block_bytes);
+    return reinterpret_cast<void*>(memory_.address() + never_used_++ * cell_bytes);
 }
 
 bool shared_pool::owns(const void* memory) const {
@@ -39,9 +39,9 @@ bool shared_pool::owns(const void* memory) const {
 }
 
 void* shared_pool::allocate(std::size_t bytes) {
-    if (bytes <= block_bytes && !fork_guard::is_child()) {
+    if (bytes <= cell_bytes && !fork_guard::is_child()) {
         const std::lock_guard lock(lock_);
-        if (void* const block = take_block()) return block;
+        if (void* const cell = take_cell()) return cell;
     }
     // The operator rounds up to the alignment without checking for overflow.
     if (bytes > SIZE_MAX - alignment) throw std::bad_alloc();
@@ -49,15 +49,15 @@ void* shared_pool::allocate(std::size_t bytes) {
 }
 
 void shared_pool::free(void* memory) {
-    // A child shares the blocks with its parent, which owns the list of free
-    // blocks. Also, a thread that doesn't exist in the child may hold the lock.
+    // A child shares the cells with its parent, which owns the list of free
+    // cells. Also, a thread that doesn't exist in the child may hold the lock.
     if (fork_guard::is_child()) {
         if (!owns(memory)) ::operator delete(memory, std::align_val_t(alignment));
         return;
     }
     const std::lock_guard lock(lock_);
     if (owns(memory))
-        free_ = new (memory) free_block{free_};
+        free_ = new (memory) free_cell{free_};
     else
         ::operator delete(memory, std::align_val_t(alignment));
 }

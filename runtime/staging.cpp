@@ -12,15 +12,15 @@ namespace {
 
 std::atomic<std::size_t> in_use = 0; ///< in bytes, for all devices
 
-bool is_block(std::size_t bytes) {
-    return bytes <= shared_pool::block_bytes;
+bool fits_cell(std::size_t bytes) {
+    return bytes <= shared_pool::cell_bytes;
 }
 
 } // namespace
 
 /// Shared memory stays in system memory. Children don't need it.
 char* staged_bytes::allocate(std::size_t bytes) noexcept {
-    if (is_block(bytes)) {
+    if (fits_cell(bytes)) {
         try {
             return static_cast<char*>(shared_pool::get().allocate(bytes));
         } catch (const std::bad_alloc&) {
@@ -38,9 +38,9 @@ staged_bytes staged_bytes::take(std::size_t bytes) noexcept {
     staged_bytes taken;
     if (bytes > most_of_a_copy) return taken;
     const std::size_t counted =
-        is_block(bytes) ? shared_pool::block_bytes : (bytes + page_size - 1) & ~(page_size - 1);
+        fits_cell(bytes) ? shared_pool::cell_bytes : (bytes + page_size - 1) & ~(page_size - 1);
     if (in_use.fetch_add(counted) <= most_of_a_process - counted)
-        taken.data_ = allocate(is_block(bytes) ? bytes : counted);
+        taken.data_ = allocate(fits_cell(bytes) ? bytes : counted);
     if (taken)
         taken.bytes_ = counted;
     else
@@ -50,7 +50,7 @@ staged_bytes staged_bytes::take(std::size_t bytes) noexcept {
 
 staged_bytes::~staged_bytes() {
     if (data_ == nullptr) return;
-    if (is_block(bytes_))
+    if (fits_cell(bytes_))
         shared_pool::get().free(data_);
     else
         sys::unmap(reinterpret_cast<std::uint64_t>(data_), bytes_);

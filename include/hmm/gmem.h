@@ -49,8 +49,8 @@ extern "C" {
 #endif
 
 /*
- * An hnid is the number of a place for memory: 0 to 1023 are the NUMA nodes of
- * the host, and the devices follow in the order of their device numbers.
+ * An hnid is the number of a location: 0 to 1023 are the NUMA nodes of the host,
+ * and the devices follow in the order of their device numbers.
  */
 #define gmemHnidOfDevice(device) (1024 + (device))
 /* Negative for a node of the host. */

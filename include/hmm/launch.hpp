@@ -177,8 +177,8 @@ struct grid_function {
 
     void operator()(std::size_t item) {
         const std::uint64_t thread = item % block.count();
-        const std::uint64_t group = item / block.count();
-        function(thread_index{split(thread, block), split(group, grid), block, grid});
+        const std::uint64_t number = item / block.count();
+        function(thread_index{split(thread, block), split(number, grid), block, grid});
     }
 
     static constexpr dim3 split(std::uint64_t item, const dim3& size) noexcept {

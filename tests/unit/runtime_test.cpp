@@ -312,11 +312,11 @@ TEST_F(Runtime, LanesComeFromTheEnvironment) {
     EXPECT_EQ(code_of([&] { use().start(); }), hmmErrorInitializationError);
 }
 
-TEST(SharedPool, GivesBlocksAndThenOrdinaryMemory) {
+TEST(SharedPool, GivesCellsAndThenOrdinaryMemory) {
     shared_pool pool;
     std::vector<void*> all;
-    for (std::size_t i = 0; i < shared_pool::blocks + 10; i++) {
-        all.push_back(pool.allocate(i == 1 ? 100000 : 1 + i % shared_pool::block_bytes));
+    for (std::size_t i = 0; i < shared_pool::cells + 10; i++) {
+        all.push_back(pool.allocate(i == 1 ? 100000 : 1 + i % shared_pool::cell_bytes));
         EXPECT_EQ(reinterpret_cast<std::uintptr_t>(all.back()) % shared_pool::alignment, 0u);
         static_cast<char*>(all.back())[0] = 1;
     }
