@@ -159,8 +159,9 @@ static struct hmmrt_space *space_create(struct mm_struct *mm)
 	xa_init_flags(&space->spans, XA_FLAGS_ACCOUNT);
 	init_waitqueue_head(&space->unbound);
 	hmmrt_advice_init(space);
+	spin_lock_init(&space->works_lock);
 	hmmrt_map_ahead_init(space);
-	hmmrt_pins_init(&space->pins);
+	hmmrt_pins_init(space);
 	hmmrt_reap_init(space);
 	space->id = atomic64_inc_return(&last_space_id);
 	space->mm = mm;
@@ -192,7 +193,7 @@ err_drop_mm:
 static void space_destroy(struct hmmrt_space *space)
 {
 	hmmrt_map_ahead_stop(space);
-	hmmrt_pins_stop(&space->pins);
+	hmmrt_pins_stop(space);
 	hmmrt_reap_stop(space);
 	/*
 	 * This notifier finds spans, for other threads that migrate pages of

@@ -24,8 +24,8 @@ void hmmrt_thrashing_reset(struct hmmrt_block *block);
 bool hmmrt_request_thrashes(struct hmmrt_request *req);
 bool hmmrt_request_pinned(const struct hmmrt_request *req);
 int hmmrt_throttle(struct hmmrt_binding *binding, unsigned long addr);
-void hmmrt_pins_init(struct hmmrt_pins *pins);
-void hmmrt_pins_stop(struct hmmrt_pins *pins);
+void hmmrt_pins_init(struct hmmrt_space *space);
+void hmmrt_pins_stop(struct hmmrt_space *space);
 
 /* decide_age.c */
 void hmmrt_age(struct hmmrt_device *dev);

@@ -139,11 +139,12 @@ void hmmrt_thrashing_moved_back(struct hmmrt_block *block,
 /* --- thrash pins --------------------------------------------------------- */
 
 /* Make the work run at @when, or earlier if it is due earlier. */
-static void run_at(struct hmmrt_pins *pins, unsigned long when)
+static void run_at(struct hmmrt_space *space, unsigned long when)
 {
+	struct hmmrt_pins *pins = &space->pins;
 	unsigned long now = jiffies;
 
-	lockdep_assert_held(&pins->lock);
+	lockdep_assert_held(&space->works_lock);
 	if (delayed_work_pending(&pins->release) &&
 	    !time_before(when, pins->when))
 		return;
@@ -154,18 +155,18 @@ static void run_at(struct hmmrt_pins *pins, unsigned long when)
 
 static void pin_for(struct hmmrt_block *block, u64 us)
 {
-	struct hmmrt_pins *pins = &block->span->space->pins;
+	struct hmmrt_space *space = block->span->space;
 	/* Add a jiffy, so that the pin has ended when the work runs. */
 	u64 delay = min_t(u64, us, 3600ull * USEC_PER_SEC);
 
-	spin_lock(&pins->lock);
+	spin_lock(&space->works_lock);
 	/* The list holds a reference; the caller has one already. */
 	if (list_empty(&block->pinned)) {
 		refcount_inc(&block->refs);
-		list_add_tail(&block->pinned, &pins->blocks);
+		list_add_tail(&block->pinned, &space->pins.blocks);
 	}
-	run_at(pins, jiffies + usecs_to_jiffies(delay) + 1);
-	spin_unlock(&pins->lock);
+	run_at(space, jiffies + usecs_to_jiffies(delay) + 1);
+	spin_unlock(&space->works_lock);
 }
 
 /*
@@ -241,30 +242,30 @@ static u64 block_release_pins(struct hmmrt_block *block, bool all)
  * Take the next block off @todo, with the list's reference. From here on the
  * block may be thrash-pinned again.
  */
-static struct hmmrt_block *pins_take(struct hmmrt_pins *pins,
+static struct hmmrt_block *pins_take(struct hmmrt_space *space,
 				     struct list_head *todo)
 {
 	struct hmmrt_block *block;
 
-	spin_lock(&pins->lock);
+	spin_lock(&space->works_lock);
 	block = list_first_entry_or_null(todo, struct hmmrt_block, pinned);
 	if (block)
 		list_del_init(&block->pinned);
-	spin_unlock(&pins->lock);
+	spin_unlock(&space->works_lock);
 	return block;
 }
 
 static void release_work(struct work_struct *work)
 {
-	struct hmmrt_pins *pins =
-		container_of(work, struct hmmrt_pins, release.work);
+	struct hmmrt_space *space =
+		container_of(work, struct hmmrt_space, pins.release.work);
 	struct hmmrt_block *block;
 	LIST_HEAD(todo);
 
-	spin_lock(&pins->lock);
-	list_splice_init(&pins->blocks, &todo);
-	spin_unlock(&pins->lock);
-	while ((block = pins_take(pins, &todo))) {
+	spin_lock(&space->works_lock);
+	list_splice_init(&space->pins.blocks, &todo);
+	spin_unlock(&space->works_lock);
+	while ((block = pins_take(space, &todo))) {
 		u64 now, next = block_release_pins(block, false);
 
 		now = hmmrt_now_us();
@@ -275,20 +276,19 @@ static void release_work(struct work_struct *work)
 	}
 }
 
-void hmmrt_pins_init(struct hmmrt_pins *pins)
+void hmmrt_pins_init(struct hmmrt_space *space)
 {
-	spin_lock_init(&pins->lock);
-	INIT_LIST_HEAD(&pins->blocks);
-	INIT_DELAYED_WORK(&pins->release, release_work);
+	INIT_LIST_HEAD(&space->pins.blocks);
+	INIT_DELAYED_WORK(&space->pins.release, release_work);
 }
 
 /* Context: no binding and no call is left that could pin a block. */
-void hmmrt_pins_stop(struct hmmrt_pins *pins)
+void hmmrt_pins_stop(struct hmmrt_space *space)
 {
 	struct hmmrt_block *block;
 
-	cancel_delayed_work_sync(&pins->release);
-	while ((block = pins_take(pins, &pins->blocks)))
+	cancel_delayed_work_sync(&space->pins.release);
+	while ((block = pins_take(space, &space->pins.blocks)))
 		hmmrt_block_put(block);
 }
 

@@ -90,9 +90,9 @@
  *                      Taken by the notifier. So its holder allocates nothing,
  *                      waits for no other thread, looks up no advice, does not
  *                      migrate and does not call hmm_range_fault().
- *   space->remap_lock  spinlock; blocks with entries to be mapped again
- *   space->pins.lock   spinlock; blocks with a thrash pin, see decide_thrash.c
- *   space->reap.lock   spinlock; whether spans are still reaped
+ *   space->works_lock  spinlock; the blocks that works of the space will visit:
+ *                      with entries to be mapped again, or with a thrash pin;
+ *                      and whether these works may still be queued
  *   evictors_lock      spinlock; which threads evict
  *   faults->lock       spinlock; pending faults of a binding, and the number of
  *                      fault workers. No function is called under it

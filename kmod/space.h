@@ -141,9 +141,11 @@ struct hmmrt_advice_tree {
 	bool used;			/* the tree had a range at some time */
 };
 
-/* Blocks with a thrash pin, see decide_thrash.c. */
+/*
+ * Blocks with a thrash pin, see decide_thrash.c. Under space->works_lock, as
+ * block->pinned.
+ */
 struct hmmrt_pins {
-	spinlock_t lock;	/* protects this struct and block->pinned */
 	struct list_head blocks;
 	unsigned long when;	/* time in jiffies at which @release runs */
 	struct delayed_work release;
@@ -151,8 +153,7 @@ struct hmmrt_pins {
 
 /* Blocks of addresses at which nothing is mapped any more; see space_reap.c. */
 struct hmmrt_reap {
-	spinlock_t lock;		/* protects @ended */
-	bool ended;			/* @work is no longer queued */
+	bool ended;	/* @work is no longer queued; under space->works_lock */
 	struct delayed_work work;
 };
 
@@ -207,7 +208,8 @@ struct hmmrt_space {
 	 */
 	struct hmmrt_quota_own quotas[HMMRT_MAX_DEVICES];
 	bool maps_ahead;	/* advice asks, or asked, for mapping ahead */
-	spinlock_t remap_lock;	/* protects the next four, and block->remap */
+	/* Protects the next four, block->remap, @pins and @reap.ended. */
+	spinlock_t works_lock;
 	struct list_head remap_blocks;
 	/* Delay in jiffies before failed blocks are tried again. */
 	unsigned long remap_delay;

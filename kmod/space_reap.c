@@ -192,10 +192,10 @@ static void reaped_free(struct reaped *reaped)
 
 static void reap_queue(struct hmmrt_space *space)
 {
-	spin_lock(&space->reap.lock);
+	spin_lock(&space->works_lock);
 	if (!space->reap.ended)
 		queue_delayed_work(hmmrt_wq, &space->reap.work, REAP_DELAY);
-	spin_unlock(&space->reap.lock);
+	spin_unlock(&space->works_lock);
 }
 
 static void reap_work(struct work_struct *work)
@@ -242,15 +242,14 @@ void hmmrt_reap_unmapped(struct hmmrt_span *span)
 
 void hmmrt_reap_init(struct hmmrt_space *space)
 {
-	spin_lock_init(&space->reap.lock);
 	INIT_DELAYED_WORK(&space->reap.work, reap_work);
 }
 
 /* Afterwards spans may be freed. Notifiers may still run. */
 void hmmrt_reap_stop(struct hmmrt_space *space)
 {
-	spin_lock(&space->reap.lock);
+	spin_lock(&space->works_lock);
 	space->reap.ended = true;
-	spin_unlock(&space->reap.lock);
+	spin_unlock(&space->works_lock);
 	cancel_delayed_work_sync(&space->reap.work);
 }

@@ -3,7 +3,7 @@
  * The blocks of a space with entries that are to be mapped again. serve_ahead.c
  * maps them, and says why.
  *
- * Locking    space->remap_lock protects the list, which holds a reference to
+ * Locking    space->works_lock protects the list, which holds a reference to
  *            each block on it.
  */
 #include <linux/sched.h>
@@ -20,7 +20,7 @@
  */
 static bool remap_add(struct hmmrt_space *space, struct hmmrt_block *block)
 {
-	lockdep_assert_held(&space->remap_lock);
+	lockdep_assert_held(&space->works_lock);
 	VM_WARN_ON_ONCE(block->span->borrowed);
 	if (space->remap_ended)
 		return false;
@@ -40,13 +40,13 @@ static void remap_within(struct hmmrt_block *block, unsigned long delay)
 {
 	struct hmmrt_space *space = block->span->space;
 
-	spin_lock(&space->remap_lock);
+	spin_lock(&space->works_lock);
 	space->remap_delay = REMAP_DELAY;
 	if (remap_add(space, block) && !space->remap_soon) {
 		space->remap_soon = !delay;
 		mod_delayed_work(hmmrt_wq, &space->remap_work, delay);
 	}
-	spin_unlock(&space->remap_lock);
+	spin_unlock(&space->works_lock);
 }
 
 /* Queue a block that failed once. */
@@ -60,20 +60,20 @@ void hmmrt_remap_later(struct hmmrt_block *block)
 {
 	struct hmmrt_space *space = block->span->space;
 
-	spin_lock(&space->remap_lock);
+	spin_lock(&space->works_lock);
 	if (remap_add(space, block))
 		queue_delayed_work(hmmrt_wq, &space->remap_work,
 				   space->remap_delay);
-	spin_unlock(&space->remap_lock);
+	spin_unlock(&space->works_lock);
 }
 
 /* The work begins: move all blocks to @todo. */
 void hmmrt_remap_begin(struct hmmrt_space *space, struct list_head *todo)
 {
-	spin_lock(&space->remap_lock);
+	spin_lock(&space->works_lock);
 	list_splice_init(&space->remap_blocks, todo);
 	space->remap_soon = false;
-	spin_unlock(&space->remap_lock);
+	spin_unlock(&space->works_lock);
 }
 
 /*
@@ -85,11 +85,11 @@ struct hmmrt_block *hmmrt_remap_take(struct hmmrt_space *space,
 {
 	struct hmmrt_block *block;
 
-	spin_lock(&space->remap_lock);
+	spin_lock(&space->works_lock);
 	block = list_first_entry_or_null(todo, struct hmmrt_block, remap);
 	if (block)
 		list_del_init(&block->remap);
-	spin_unlock(&space->remap_lock);
+	spin_unlock(&space->works_lock);
 	return block;
 }
 
@@ -100,7 +100,7 @@ struct hmmrt_block *hmmrt_remap_take(struct hmmrt_space *space,
 void hmmrt_remap_end(struct hmmrt_space *space, struct list_head *todo,
 		     bool failed)
 {
-	spin_lock(&space->remap_lock);
+	spin_lock(&space->works_lock);
 	space->remap_delay = failed ? min_t(unsigned long, REMAP_DELAY_MAX,
 					    2 * space->remap_delay) :
 				      REMAP_DELAY;
@@ -110,7 +110,7 @@ void hmmrt_remap_end(struct hmmrt_space *space, struct list_head *todo,
 			mod_delayed_work(hmmrt_wq, &space->remap_work,
 					 REMAP_DELAY);
 	}
-	spin_unlock(&space->remap_lock);
+	spin_unlock(&space->works_lock);
 }
 
 /**
@@ -158,7 +158,6 @@ void hmmrt_map_ahead_all_again(struct hmmrt_space *space)
 
 void hmmrt_remap_init(struct hmmrt_space *space, work_func_t work)
 {
-	spin_lock_init(&space->remap_lock);
 	INIT_LIST_HEAD(&space->remap_blocks);
 	space->remap_delay = REMAP_DELAY;
 	INIT_DELAYED_WORK(&space->remap_work, work);
@@ -169,9 +168,9 @@ void hmmrt_map_ahead_stop(struct hmmrt_space *space)
 {
 	struct hmmrt_block *block;
 
-	spin_lock(&space->remap_lock);
+	spin_lock(&space->works_lock);
 	WRITE_ONCE(space->remap_ended, true);
-	spin_unlock(&space->remap_lock);
+	spin_unlock(&space->works_lock);
 	cancel_delayed_work_sync(&space->remap_work);
 	while ((block = hmmrt_remap_take(space, &space->remap_blocks)))
 		hmmrt_block_put(block);
