@@ -20,8 +20,10 @@
 
 #include "move_out.h"
 
-/* Taken instead of block->migrate if there is no block; only ever tried. */
-static DEFINE_SPINLOCK(orphans_lock);
+/*
+ * Pages that migrate without a block, so without block->migrate: the thread
+ * that puts a page into its slot owns it. Only ever tried.
+ */
 static struct page *orphans[64];
 
 static struct page **orphan_slot(struct page *page)
@@ -31,23 +33,14 @@ static struct page **orphan_slot(struct page *page)
 
 static bool orphan_trylock(struct page *page)
 {
-	struct page **slot = orphan_slot(page);
-	bool free;
-
-	spin_lock(&orphans_lock);
-	free = !*slot;
-	if (free)
-		*slot = page;
-	spin_unlock(&orphans_lock);
-	return free;
+	return !cmpxchg_acquire(orphan_slot(page), NULL, page);
 }
 
 static void orphan_unlock(struct page *page)
 {
-	spin_lock(&orphans_lock);
-	VM_WARN_ON_ONCE(*orphan_slot(page) != page);
-	*orphan_slot(page) = NULL;
-	spin_unlock(&orphans_lock);
+	VM_WARN_ON_ONCE(READ_ONCE(*orphan_slot(page)) != page);
+	/* Pairs with cmpxchg_acquire() of the next owner. */
+	smp_store_release(orphan_slot(page), NULL);
 }
 
 /*
