@@ -54,6 +54,8 @@
  *                      held; the core takes hotplug locks under it
  *   vram->evicting     mutex; evictions of all memory of a device. Held while
  *                      the pages are copied
+ *   areas_mutex        mutex; struct pages of lost pages, see mem_lost.c. The
+ *                      core takes hotplug locks under it
  *   dev->age           mutex; only taken with trylock. Held while drivers are
  *                      asked which pages were accessed
  *   space->peering     mutex; which devices are peers, and removal of the
@@ -102,6 +104,7 @@
  *   driver's page table lock
  *   page table locks   of the core
  *   vram->lock         spinlock: pages are freed under a page table lock
+ *   areas_lock         spinlock: the same for lost pages
  *   bucket->lock       spinlock; episodes of threads, see event.c. Nothing else
  *                      is taken under it
  *   ring->lock         spinlock, innermost; the events of a ring
