@@ -346,6 +346,7 @@ extern CUresult CUDAAPI cuDriverGetVersion(int* driverVersion);
 extern CUresult CUDAAPI cuGetErrorName(CUresult error, const char** pStr);
 extern CUresult CUDAAPI cuGetErrorString(CUresult error, const char** pStr);
 extern CUresult CUDAAPI cuDeviceGet(CUdevice* device, int ordinal);
+/* As hmmGetDeviceCount(). */
 extern CUresult CUDAAPI cuDeviceGetCount(int* count);
 extern CUresult CUDAAPI cuDeviceGetName(char* name, int len, CUdevice dev);
 extern CUresult CUDAAPI cuDeviceGetUuid(CUuuid* uuid, CUdevice dev);
@@ -368,12 +369,16 @@ extern CUresult CUDAAPI cuCtxPushCurrent(CUcontext ctx);
 extern CUresult CUDAAPI cuCtxPopCurrent(CUcontext* pctx);
 extern CUresult CUDAAPI cuCtxSetCurrent(CUcontext ctx);
 extern CUresult CUDAAPI cuCtxGetCurrent(CUcontext* pctx);
+/* As hmmGetDevice(). */
 extern CUresult CUDAAPI cuCtxGetDevice(CUdevice* device);
+/* As hmmGetDeviceFlags(). */
 extern CUresult CUDAAPI cuCtxGetFlags(unsigned int* flags);
 extern CUresult CUDAAPI cuCtxGetApiVersion(CUcontext ctx, unsigned int* version);
+/* As hmmDeviceSynchronize(). */
 extern CUresult CUDAAPI cuCtxSynchronize(void);
 extern CUresult CUDAAPI cuCtxGetLimit(size_t* pvalue, CUlimit limit);
 extern CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value);
+/* As hmmDeviceGetStreamPriorityRange(). */
 extern CUresult CUDAAPI cuCtxGetStreamPriorityRange(int* leastPriority, int* greatestPriority);
 extern CUresult CUDAAPI cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags);
 extern CUresult CUDAAPI cuCtxDisablePeerAccess(CUcontext peerContext);
@@ -384,15 +389,23 @@ extern CUresult CUDAAPI cuMemAlloc(CUdeviceptr* dptr, size_t bytesize);
 extern CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr* dptr, size_t bytesize, unsigned int flags);
 extern CUresult CUDAAPI cuMemAllocPitch(CUdeviceptr* dptr, size_t* pPitch, size_t WidthInBytes,
                                         size_t Height, unsigned int ElementSizeBytes);
+/* As hmmFree(). */
 extern CUresult CUDAAPI cuMemFree(CUdeviceptr dptr);
 extern CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr* dptr, size_t bytesize, CUstream hStream);
+/* As hmmFreeAsync(). */
 extern CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream);
+/* As hmmMallocHost(). */
 extern CUresult CUDAAPI cuMemAllocHost(void** pp, size_t bytesize);
+/* As hmmHostAlloc(). */
 extern CUresult CUDAAPI cuMemHostAlloc(void** pp, size_t bytesize, unsigned int Flags);
+/* As hmmFreeHost(). */
 extern CUresult CUDAAPI cuMemFreeHost(void* p);
+/* As hmmHostRegister(). */
 extern CUresult CUDAAPI cuMemHostRegister(void* p, size_t bytesize, unsigned int Flags);
+/* As hmmHostUnregister(). */
 extern CUresult CUDAAPI cuMemHostUnregister(void* p);
 extern CUresult CUDAAPI cuMemHostGetDevicePointer(CUdeviceptr* pdptr, void* p, unsigned int Flags);
+/* As hmmHostGetFlags(). */
 extern CUresult CUDAAPI cuMemHostGetFlags(unsigned int* pFlags, void* p);
 extern CUresult CUDAAPI cuMemGetInfo(size_t* free, size_t* total);
 extern CUresult CUDAAPI cuMemGetAddressRange(CUdeviceptr* pbase, size_t* psize, CUdeviceptr dptr);
@@ -442,7 +455,9 @@ extern CUresult CUDAAPI cuMemcpy2D(const CUDA_MEMCPY2D* pCopy);
 extern CUresult CUDAAPI cuMemcpy2DUnaligned(const CUDA_MEMCPY2D* pCopy);
 extern CUresult CUDAAPI cuMemcpy2DAsync(const CUDA_MEMCPY2D* pCopy, CUstream hStream);
 
+/* As hmmMemset(). */
 extern CUresult CUDAAPI cuMemsetD8(CUdeviceptr dstDevice, unsigned char uc, size_t N);
+/* As hmmMemsetAsync(). */
 extern CUresult CUDAAPI cuMemsetD8Async(CUdeviceptr dstDevice, unsigned char uc, size_t N,
                                         CUstream hStream);
 extern CUresult CUDAAPI cuMemsetD16(CUdeviceptr dstDevice, unsigned short us, size_t N);
@@ -456,11 +471,13 @@ extern CUresult CUDAAPI cuMemsetD32Async(CUdeviceptr dstDevice, unsigned int ui,
 
 extern CUresult CUDAAPI cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUdevice dstDevice,
                                            CUstream hStream);
+/* As hmmMemPrefetchAsync(). */
 extern CUresult CUDAAPI cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count,
                                               CUmemLocation location, unsigned int flags,
                                               CUstream hStream);
 extern CUresult CUDAAPI cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advice,
                                     CUdevice device);
+/* As hmmMemAdvise(). */
 extern CUresult CUDAAPI cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise advice,
                                        CUmemLocation location);
 extern CUresult CUDAAPI cuMemRangeGetAttribute(void* data, size_t dataSize,
@@ -478,6 +495,7 @@ extern CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes,
 
 /* ---- streams and events ----------------------------------------------- */
 
+/* As hmmStreamCreateWithFlags(). */
 extern CUresult CUDAAPI cuStreamCreate(CUstream* phStream, unsigned int Flags);
 extern CUresult CUDAAPI cuStreamCreateWithPriority(CUstream* phStream, unsigned int flags,
                                                    int priority);

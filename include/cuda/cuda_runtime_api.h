@@ -59,8 +59,6 @@ extern cudaError_t CUDARTAPI cudaDeviceEnablePeerAccess(int peerDevice, unsigned
 extern cudaError_t CUDARTAPI cudaDeviceDisablePeerAccess(int peerDevice);
 extern cudaError_t CUDARTAPI cudaDeviceGetP2PAttribute(int* value, enum cudaDeviceP2PAttr attr,
                                                        int srcDevice, int dstDevice);
-extern cudaError_t CUDARTAPI cudaDeviceGetPCIBusId(char* pciBusId, int len, int device);
-extern cudaError_t CUDARTAPI cudaDeviceGetByPCIBusId(int* device, const char* pciBusId);
 extern cudaError_t CUDARTAPI cudaDriverGetVersion(int* driverVersion);
 extern cudaError_t CUDARTAPI cudaRuntimeGetVersion(int* runtimeVersion);
 
@@ -127,6 +125,7 @@ extern cudaError_t CUDARTAPI cudaMemset3DAsync(struct cudaPitchedPtr pitchedDevP
  */
 extern cudaError_t CUDARTAPI cudaMemPrefetchAsync(const void* devPtr, size_t count, int dstDevice,
                                                   cudaStream_t stream HMM_CUDA_DEFAULT(nullptr));
+/* As hmmMemPrefetchAsync(). */
 extern cudaError_t CUDARTAPI cudaMemPrefetchAsync_v2(const void* devPtr, size_t count,
                                                      struct cudaMemLocation location,
                                                      unsigned int flags,
@@ -265,6 +264,8 @@ extern cudaError_t CUDARTAPI cudaOccupancyAvailableDynamicSMemPerBlock(size_t* d
 
 /* ---- refused: cudaErrorNotSupported ----------------------------------- */
 
+extern cudaError_t CUDARTAPI cudaDeviceGetPCIBusId(char* pciBusId, int len, int device);
+extern cudaError_t CUDARTAPI cudaDeviceGetByPCIBusId(int* device, const char* pciBusId);
 extern cudaError_t CUDARTAPI cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* devPtr);
 extern cudaError_t CUDARTAPI cudaIpcOpenMemHandle(void** devPtr, cudaIpcMemHandle_t handle,
                                                   unsigned int flags);

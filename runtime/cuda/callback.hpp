@@ -26,12 +26,10 @@ struct callback_call {
 template <class Callback, auto error_of>
 hmmError_t add_callback(cudaStream_t stream, Callback callback, void* user_data, unsigned flags) {
     using call_type = callback_call<Callback, error_of>;
-    if (callback == nullptr)
-        return hmmStreamAddCallback(stream_of(stream), nullptr, nullptr, flags);
+    if (callback == nullptr) return hmmStreamAddCallback(to_hmm(stream), nullptr, nullptr, flags);
     std::unique_ptr<call_type> call(new (std::nothrow) call_type{callback, user_data});
     if (!call) return hmmErrorMemoryAllocation;
-    const hmmError_t code =
-        hmmStreamAddCallback(stream_of(stream), call_type::run, call.get(), flags);
+    const hmmError_t code = hmmStreamAddCallback(to_hmm(stream), call_type::run, call.get(), flags);
     // The stream now owns the call.
     if (code == hmmSuccess) static_cast<void>(call.release());
     return code;

@@ -11,29 +11,93 @@
 
 namespace hmmcuda {
 
-inline hmmStream_t stream_of(cudaStream_t stream) {
+/// The place for a handle that libhmmrt makes. It then gets to the caller's place, in the caller's
+/// type.
+template <class Own, class Handle>
+class handle_place {
+  public:
+    explicit handle_place(Handle* place) : place_(place) {}
+    handle_place(const handle_place&) = delete;
+    handle_place& operator=(const handle_place&) = delete;
+    ~handle_place() {
+        if (made_ != nullptr) *place_ = reinterpret_cast<Handle>(made_);
+    }
+    // NOLINTNEXTLINE(google-explicit-constructor): an argument of libhmmrt's functions
+    operator Own*() { return place_ != nullptr ? &made_ : nullptr; }
+
+  private:
+    Handle* place_;
+    Own made_ = nullptr;
+};
+
+/* to_hmm() converts an argument. What both have needs no conversion. */
+
+template <class T>
+T to_hmm(T same) {
+    return same;
+}
+
+inline hmmStream_t to_hmm(cudaStream_t stream) {
     return reinterpret_cast<hmmStream_t>(stream);
 }
-inline hmmEvent_t event_of(cudaEvent_t event) {
+inline hmmEvent_t to_hmm(cudaEvent_t event) {
     return reinterpret_cast<hmmEvent_t>(event);
 }
-inline hmmMemPool_t pool_of(cudaMemPool_t pool) {
+inline hmmMemPool_t to_hmm(cudaMemPool_t pool) {
     return reinterpret_cast<hmmMemPool_t>(pool);
 }
-
-/// Calls make(pointer to a handle of type Own) and stores the handle in the
-/// caller's type. If @place is NULL, passes NULL.
-template <class Own, class Handle, class Make>
-hmmError_t give(Handle* place, Make make) {
-    Own made = nullptr;
-    const hmmError_t code = make(place != nullptr ? &made : nullptr);
-    if (code == hmmSuccess && place != nullptr) *place = reinterpret_cast<Handle>(made);
-    return code;
+inline handle_place<hmmStream_t, cudaStream_t> to_hmm(cudaStream_t* place) {
+    return handle_place<hmmStream_t, cudaStream_t>(place);
+}
+inline handle_place<hmmEvent_t, cudaEvent_t> to_hmm(cudaEvent_t* place) {
+    return handle_place<hmmEvent_t, cudaEvent_t>(place);
+}
+inline handle_place<hmmMemPool_t, cudaMemPool_t> to_hmm(cudaMemPool_t* place) {
+    return handle_place<hmmMemPool_t, cudaMemPool_t>(place);
 }
 
-inline hmmMemcpyKind kind_of(cudaMemcpyKind kind) {
+inline hmmMemcpyKind to_hmm(cudaMemcpyKind kind) {
     return static_cast<hmmMemcpyKind>(kind);
 }
+inline hmmMemoryAdvise to_hmm(cudaMemoryAdvise advice) {
+    return static_cast<hmmMemoryAdvise>(advice);
+}
+inline hmmMemRangeAttribute to_hmm(cudaMemRangeAttribute attribute) {
+    return static_cast<hmmMemRangeAttribute>(attribute);
+}
+inline const hmmMemRangeAttribute* to_hmm(cudaMemRangeAttribute* attributes) {
+    return reinterpret_cast<const hmmMemRangeAttribute*>(attributes);
+}
+inline hmmMemPoolAttr to_hmm(cudaMemPoolAttr attribute) {
+    return static_cast<hmmMemPoolAttr>(attribute);
+}
+
+static_assert(sizeof(hmmMemLocation) == sizeof(cudaMemLocation) &&
+              offsetof(hmmMemLocation, id) == offsetof(cudaMemLocation, id));
+
+inline hmmMemLocation to_hmm(cudaMemLocation location) {
+    return {static_cast<hmmMemLocationType>(location.type), location.id};
+}
+inline const hmmMemLocation* to_hmm(cudaMemLocation* locations) {
+    return reinterpret_cast<const hmmMemLocation*>(locations);
+}
+
+inline hmmExtent to_hmm(cudaExtent extent) {
+    return {extent.width, extent.height, extent.depth};
+}
+inline hmmPos to_hmm(cudaPos at) {
+    return {at.x, at.y, at.z};
+}
+inline hmmPitchedPtr to_hmm(cudaPitchedPtr rows) {
+    return {rows.ptr, rows.pitch, rows.xsize, rows.ysize};
+}
+
+/// The location of a device number.
+inline hmmMemLocation location_of(int device) {
+    if (device == hmmCpuDeviceId) return {hmmMemLocationTypeHost, 0};
+    return {hmmMemLocationTypeDevice, device};
+}
+
 /// The direction of an asynchronous copy. CUDA stages pageable memory that is copied to device
 /// memory, even if the kind is cudaMemcpyDefault.
 inline hmmMemcpyKind direction_of(hmmMemcpyKind kind, const void* to, const void* from) {
@@ -46,33 +110,6 @@ inline hmmMemcpyKind direction_of(hmmMemcpyKind kind, const void* to, const void
     const hmmMemoryType target = type_of(to);
     const bool to_device = target == hmmMemoryTypeDevice || target == hmmMemoryTypeManaged;
     return to_device && type_of(from) == hmmMemoryTypeUnregistered ? hmmMemcpyHostToDevice : kind;
-}
-inline hmmMemoryAdvise advice_of(cudaMemoryAdvise advice) {
-    return static_cast<hmmMemoryAdvise>(advice);
-}
-
-static_assert(sizeof(hmmMemLocation) == sizeof(cudaMemLocation) &&
-              offsetof(hmmMemLocation, id) == offsetof(cudaMemLocation, id));
-
-inline hmmMemLocation location_of(cudaMemLocation location) {
-    return {static_cast<hmmMemLocationType>(location.type), location.id};
-}
-inline hmmMemLocation location_of(int device) {
-    if (device == hmmCpuDeviceId) return {hmmMemLocationTypeHost, 0};
-    return {hmmMemLocationTypeDevice, device};
-}
-inline const hmmMemLocation* locations_of(const cudaMemLocation* locations) {
-    return reinterpret_cast<const hmmMemLocation*>(locations);
-}
-
-inline hmmExtent extent_of(cudaExtent extent) {
-    return {extent.width, extent.height, extent.depth};
-}
-inline hmmPos position_of(cudaPos at) {
-    return {at.x, at.y, at.z};
-}
-inline hmmPitchedPtr rows_of(cudaPitchedPtr rows) {
-    return {rows.ptr, rows.pitch, rows.xsize, rows.ysize};
 }
 
 } // namespace hmmcuda

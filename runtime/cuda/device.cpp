@@ -49,34 +49,6 @@ cudaError_t get_version(int* version, hmmError_t (*get)(int*)) {
 
 using namespace hmmcuda;
 
-cudaError_t cudaGetDeviceCount(int* count) {
-    return forward(hmmGetDeviceCount(count));
-}
-
-cudaError_t cudaSetDevice(int device) {
-    return forward(hmmSetDevice(device));
-}
-
-cudaError_t cudaGetDevice(int* device) {
-    return forward(hmmGetDevice(device));
-}
-
-cudaError_t cudaDeviceSynchronize(void) {
-    return forward(hmmDeviceSynchronize());
-}
-
-cudaError_t cudaDeviceReset(void) {
-    return forward(hmmDeviceReset());
-}
-
-cudaError_t cudaSetDeviceFlags(unsigned int flags) {
-    return forward(hmmSetDeviceFlags(flags));
-}
-
-cudaError_t cudaGetDeviceFlags(unsigned int* flags) {
-    return forward(hmmGetDeviceFlags(flags));
-}
-
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
     if (!is_known_limit(limit)) return record(cudaErrorInvalidValue);
     if (!is_limit(limit)) return record(cudaErrorUnsupportedLimit);
@@ -105,14 +77,6 @@ cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig config) {
     return accept(config, cudaSharedMemBankSizeEightByte + 1);
 }
 
-cudaError_t cudaDeviceGetStreamPriorityRange(int* leastPriority, int* greatestPriority) {
-    return forward(hmmDeviceGetStreamPriorityRange(leastPriority, greatestPriority));
-}
-
-cudaError_t cudaDeviceCanAccessPeer(int* canAccessPeer, int device, int peerDevice) {
-    return forward(hmmDeviceCanAccessPeer(canAccessPeer, device, peerDevice));
-}
-
 cudaError_t cudaDeviceEnablePeerAccess(int peerDevice, unsigned int flags) {
     if (is_current(peerDevice)) return record(cudaErrorPeerAccessUnsupported);
     return forward(hmmDeviceEnablePeerAccess(peerDevice, flags));
@@ -136,14 +100,6 @@ cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attr, int sr
         attr == cudaDevP2PAttrAccessSupported || attr == cudaDevP2PAttrNativeAtomicSupported;
     *value = needs_access ? can : 0;
     return cudaSuccess;
-}
-
-cudaError_t cudaDeviceGetPCIBusId(char*, int, int) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaDeviceGetByPCIBusId(int*, const char*) {
-    return record(cudaErrorNotSupported);
 }
 
 cudaError_t cudaDriverGetVersion(int* driverVersion) {

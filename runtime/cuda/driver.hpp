@@ -9,6 +9,7 @@
 #include "cuda/cuda.h"
 #include "cuda/cuda_runtime_api.h"
 
+#include <cstddef>
 #include <optional>
 
 namespace hmmcuda {
@@ -40,8 +41,42 @@ inline void* pointer_of(CUdeviceptr address) {
     return reinterpret_cast<void*>(address);
 }
 
-inline hmmMemLocation location_of(CUmemLocation location) {
+/// An address among the arguments. Some of libhmmrt's functions take it as a pointer, and some as a
+/// number.
+struct address {
+    CUdeviceptr value;
+
+    // NOLINTNEXTLINE(google-explicit-constructor): an argument of libhmmrt's functions
+    operator void*() const { return pointer_of(value); }
+    // NOLINTNEXTLINE(google-explicit-constructor): the same
+    operator hmmDeviceptr() const { return value; }
+};
+
+static_assert(sizeof(hmmMemAccessDesc) == sizeof(CUmemAccessDesc) &&
+              offsetof(hmmMemAccessDesc, flags) == offsetof(CUmemAccessDesc, flags));
+static_assert(sizeof(hmmMemLocation) == sizeof(CUmemLocation) &&
+              offsetof(hmmMemLocation, id) == offsetof(CUmemLocation, id));
+
+inline hmmMemLocation to_hmm(CUmemLocation location) {
     return {static_cast<hmmMemLocationType>(location.type), location.id};
+}
+inline const hmmMemLocation* to_hmm(const CUmemLocation* location) {
+    return reinterpret_cast<const hmmMemLocation*>(location);
+}
+inline const hmmMemAccessDesc* to_hmm(const CUmemAccessDesc* accesses) {
+    return reinterpret_cast<const hmmMemAccessDesc*>(accesses);
+}
+inline hmmMemoryAdvise to_hmm(CUmem_advise advice) {
+    return static_cast<hmmMemoryAdvise>(advice);
+}
+inline hmmMemRangeAttribute to_hmm(CUmem_range_attribute attribute) {
+    return static_cast<hmmMemRangeAttribute>(attribute);
+}
+inline const hmmMemRangeAttribute* to_hmm(CUmem_range_attribute* attributes) {
+    return reinterpret_cast<const hmmMemRangeAttribute*>(attributes);
+}
+inline hmmMemAllocationHandleType to_hmm(CUmemAllocationHandleType type) {
+    return static_cast<hmmMemAllocationHandleType>(type);
 }
 
 /// The only context of a device.

@@ -147,15 +147,7 @@ CUresult cuCtxGetCurrent(CUcontext* pctx) {
     return result;
 }
 
-CUresult cuCtxGetDevice(CUdevice* device) {
-    return driver_call([&] { return hmmGetDevice(device); });
-}
-
 /* ---- the current context ---------------------------------------------- */
-
-CUresult cuCtxGetFlags(unsigned int* flags) {
-    return driver_call([&] { return hmmGetDeviceFlags(flags); });
-}
 
 CUresult cuCtxGetApiVersion(CUcontext ctx, unsigned int* version) {
     if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -163,10 +155,6 @@ CUresult cuCtxGetApiVersion(CUcontext ctx, unsigned int* version) {
         *version = CUDA_VERSION;
         return hmmSuccess;
     });
-}
-
-CUresult cuCtxSynchronize(void) {
-    return driver_call(hmmDeviceSynchronize);
 }
 
 CUresult cuCtxGetLimit(size_t* pvalue, CUlimit limit) {
@@ -179,11 +167,6 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
     if (!is_limit(static_cast<cudaLimit>(limit))) return CUDA_ERROR_UNSUPPORTED_LIMIT;
     return driver_call(
         [&] { return hmmDeviceSetLimit(limit_of(static_cast<cudaLimit>(limit)), value); });
-}
-
-CUresult cuCtxGetStreamPriorityRange(int* leastPriority, int* greatestPriority) {
-    return driver_call(
-        [&] { return hmmDeviceGetStreamPriorityRange(leastPriority, greatestPriority); });
 }
 
 CUresult cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags) {

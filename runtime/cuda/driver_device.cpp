@@ -52,10 +52,6 @@ CUresult cuDriverGetVersion(int* driverVersion) {
     return result;
 }
 
-CUresult cuDeviceGetCount(int* count) {
-    return driver_call([&] { return hmmGetDeviceCount(count); });
-}
-
 CUresult cuDeviceGet(CUdevice* device, int ordinal) {
     if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
     int count = 0;
@@ -99,8 +95,4 @@ CUresult cuDeviceComputeCapability(int* major, int* minor, CUdevice dev) {
         *major = model::capability_major;
         *minor = model::capability_minor;
     });
-}
-
-CUresult cuDeviceCanAccessPeer(int* canAccessPeer, CUdevice dev, CUdevice peerDev) {
-    return driver_call([&] { return hmmDeviceCanAccessPeer(canAccessPeer, dev, peerDev); });
 }

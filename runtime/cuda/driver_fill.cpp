@@ -40,11 +40,11 @@ CUresult fill_async(CUdeviceptr to, Element value, size_t count, CUstream stream
         return CUDA_ERROR_INVALID_VALUE;
     return driver_call([&] {
         int device = 0;
-        const hmmError_t code = hmmStreamGetDevice(stream_of(stream), &device);
+        const hmmError_t code = hmmStreamGetDevice(to_hmm(stream), &device);
         if (code != hmmSuccess || count == 0) return code;
         return on_device(device, [&] {
             return queue_fill<Element>({static_cast<Element*>(pointer_of(to)), value}, count,
-                                       stream_of(stream));
+                                       to_hmm(stream));
         });
     });
 }
@@ -59,15 +59,6 @@ CUresult fill_now(CUdeviceptr to, Element value, size_t count) {
 } // namespace hmmcuda
 
 using namespace hmmcuda;
-
-CUresult cuMemsetD8(CUdeviceptr dstDevice, unsigned char uc, size_t N) {
-    return driver_call([&] { return hmmMemset(pointer_of(dstDevice), uc, N); });
-}
-
-CUresult cuMemsetD8Async(CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream) {
-    return driver_call(
-        [&] { return hmmMemsetAsync(pointer_of(dstDevice), uc, N, stream_of(hStream)); });
-}
 
 CUresult cuMemsetD16(CUdeviceptr dstDevice, unsigned short us, size_t N) {
     return fill_now(dstDevice, us, N);

@@ -24,7 +24,7 @@ CUresult copy(void* to, const void* from, size_t bytes, hmmMemcpyKind kind) {
 
 CUresult copy_async(void* to, const void* from, size_t bytes, hmmMemcpyKind kind, CUstream stream) {
     return driver_call([&] {
-        return hmmMemcpyAsync(to, from, bytes, direction_of(kind, to, from), stream_of(stream));
+        return hmmMemcpyAsync(to, from, bytes, direction_of(kind, to, from), to_hmm(stream));
     });
 }
 
@@ -107,54 +107,14 @@ CUresult cuMemAllocPitch(CUdeviceptr* dptr, size_t* pPitch, size_t WidthInBytes,
         dptr, [&](void** made) { return hmmMallocPitch(made, pPitch, WidthInBytes, Height); });
 }
 
-CUresult cuMemFree(CUdeviceptr dptr) {
-    return driver_call([&] { return hmmFree(pointer_of(dptr)); });
-}
-
 CUresult cuMemAllocAsync(CUdeviceptr* dptr, size_t bytesize, CUstream hStream) {
     return give_address(
-        dptr, [&](void** made) { return hmmMallocAsync(made, bytesize, stream_of(hStream)); });
-}
-
-CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream) {
-    return driver_call([&] { return hmmFreeAsync(pointer_of(dptr), stream_of(hStream)); });
-}
-
-CUresult cuMemAllocHost(void** pp, size_t bytesize) {
-    return driver_call([&] { return hmmMallocHost(pp, bytesize); });
-}
-
-CUresult cuMemHostAlloc(void** pp, size_t bytesize, unsigned int Flags) {
-    return driver_call([&] { return hmmHostAlloc(pp, bytesize, Flags); });
-}
-
-CUresult cuMemFreeHost(void* p) {
-    return driver_call([&] { return hmmFreeHost(p); });
-}
-
-CUresult cuMemHostRegister(void* p, size_t bytesize, unsigned int Flags) {
-    return driver_call([&] { return hmmHostRegister(p, bytesize, Flags); });
-}
-
-CUresult cuMemHostUnregister(void* p) {
-    return driver_call([&] { return hmmHostUnregister(p); });
+        dptr, [&](void** made) { return hmmMallocAsync(made, bytesize, to_hmm(hStream)); });
 }
 
 CUresult cuMemHostGetDevicePointer(CUdeviceptr* pdptr, void* p, unsigned int Flags) {
     return give_address(pdptr,
                         [&](void** made) { return hmmHostGetDevicePointer(made, p, Flags); });
-}
-
-CUresult cuMemHostGetFlags(unsigned int* pFlags, void* p) {
-    return driver_call([&] { return hmmHostGetFlags(pFlags, p); });
-}
-
-CUresult cuMemGetInfo(size_t* free, size_t* total) {
-    return driver_call([&] { return hmmMemGetInfo(free, total); });
-}
-
-CUresult cuMemGetAddressRange(CUdeviceptr* pbase, size_t* psize, CUdeviceptr dptr) {
-    return driver_call([&] { return hmmMemGetAddressRange(pbase, psize, dptr); });
 }
 
 /* ---- copies ----------------------------------------------------------- */
@@ -209,7 +169,7 @@ CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D* pCopy, CUstream hStream) {
     return copy_rows(pCopy, [&](const rows& to, const rows& from, size_t width, size_t height) {
         const hmmMemcpyKind kind = kind_of(pCopy->dstMemoryType, pCopy->srcMemoryType);
         return hmmMemcpy2DAsync(to.at, to.pitch, from.at, from.pitch, width, height,
-                                direction_of(kind, to.at, from.at), stream_of(hStream));
+                                direction_of(kind, to.at, from.at), to_hmm(hStream));
     });
 }
 
@@ -228,6 +188,6 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext, CUdevice
     if (!to || !from) return CUDA_ERROR_INVALID_CONTEXT;
     return driver_call([&] {
         return hmmMemcpyPeerAsync(pointer_of(dstDevice), *to, pointer_of(srcDevice), *from,
-                                  ByteCount, stream_of(hStream));
+                                  ByteCount, to_hmm(hStream));
     });
 }

@@ -74,10 +74,6 @@ CUresult store_attribute(void* data, CUpointer_attribute attribute, const pointe
     return CUDA_ERROR_INVALID_VALUE;
 }
 
-hmmMemRangeAttribute range_attribute_of(CUmem_range_attribute attribute) {
-    return static_cast<hmmMemRangeAttribute>(attribute);
-}
-
 } // namespace
 } // namespace hmmcuda
 
@@ -87,47 +83,13 @@ CUresult cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUdevice dstDevice
                             CUstream hStream) {
     return driver_call([&] {
         return hmmMemPrefetchAsync(pointer_of(devPtr), count, location_of(dstDevice), 0,
-                                   stream_of(hStream));
-    });
-}
-
-CUresult cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location,
-                               unsigned int flags, CUstream hStream) {
-    return driver_call([&] {
-        return hmmMemPrefetchAsync(pointer_of(devPtr), count, location_of(location), flags,
-                                   stream_of(hStream));
+                                   to_hmm(hStream));
     });
 }
 
 CUresult cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUdevice device) {
     return driver_call([&] {
-        return hmmMemAdvise(pointer_of(devPtr), count, static_cast<hmmMemoryAdvise>(advice),
-                            location_of(device));
-    });
-}
-
-CUresult cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise advice,
-                        CUmemLocation location) {
-    return driver_call([&] {
-        return hmmMemAdvise(pointer_of(devPtr), count, static_cast<hmmMemoryAdvise>(advice),
-                            location_of(location));
-    });
-}
-
-CUresult cuMemRangeGetAttribute(void* data, size_t dataSize, CUmem_range_attribute attribute,
-                                CUdeviceptr devPtr, size_t count) {
-    return driver_call([&] {
-        return hmmMemRangeGetAttribute(data, dataSize, range_attribute_of(attribute),
-                                       pointer_of(devPtr), count);
-    });
-}
-
-CUresult cuMemRangeGetAttributes(void** data, size_t* dataSizes, CUmem_range_attribute* attributes,
-                                 size_t numAttributes, CUdeviceptr devPtr, size_t count) {
-    return driver_call([&] {
-        return hmmMemRangeGetAttributes(data, dataSizes,
-                                        reinterpret_cast<const hmmMemRangeAttribute*>(attributes),
-                                        numAttributes, pointer_of(devPtr), count);
+        return hmmMemAdvise(pointer_of(devPtr), count, to_hmm(advice), location_of(device));
     });
 }
 

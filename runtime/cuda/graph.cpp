@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The CUDA runtime interface: graphs, which are not supported. No stream ever captures.
+// The CUDA runtime interface: captures of streams. Graphs are not supported, so no stream ever
+// captures.
 #include "convert.hpp"
 #include "error.hpp"
 
@@ -20,7 +21,7 @@ using namespace hmmcuda;
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* pCaptureStatus) {
     if (pCaptureStatus == nullptr) return record(cudaErrorInvalidValue);
     unsigned int flags = 0;
-    const hmmError_t code = hmmStreamGetFlags(stream_of(stream), &flags);
+    const hmmError_t code = hmmStreamGetFlags(to_hmm(stream), &flags);
     if (code == hmmSuccess) *pCaptureStatus = cudaStreamCaptureStatusNone;
     return forward(code);
 }
@@ -38,120 +39,4 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
         return record(cudaErrorInvalidValue);
     std::swap(*mode, capture_mode);
     return cudaSuccess;
-}
-
-cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t*) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphCreate(cudaGraph_t*, unsigned int) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphClone(cudaGraph_t*, cudaGraph_t) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphDestroy(cudaGraph_t) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphDestroyNode(cudaGraphNode_t) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t*, cudaGraph_t, const cudaGraphNode_t*, size_t,
-                                   const cudaKernelNodeParams*) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t*, cudaGraph_t, const cudaGraphNode_t*, size_t,
-                                   const cudaMemcpy3DParms*) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t*, cudaGraph_t, const cudaGraphNode_t*, size_t,
-                                     void*, const void*, size_t, cudaMemcpyKind) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t*, cudaGraph_t, const cudaGraphNode_t*, size_t,
-                                   const cudaMemsetParams*) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphAddHostNode(cudaGraphNode_t*, cudaGraph_t, const cudaGraphNode_t*, size_t,
-                                 const cudaHostNodeParams*) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t*, cudaGraph_t, const cudaGraphNode_t*,
-                                       size_t, cudaGraph_t) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t*, cudaGraph_t, const cudaGraphNode_t*, size_t) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphAddDependencies(cudaGraph_t, const cudaGraphNode_t*, const cudaGraphNode_t*,
-                                     size_t) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphGetNodes(cudaGraph_t, cudaGraphNode_t*, size_t*) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphGetRootNodes(cudaGraph_t, cudaGraphNode_t*, size_t*) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphNodeGetType(cudaGraphNode_t, cudaGraphNodeType*) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t, cudaKernelNodeParams*) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t, const cudaKernelNodeParams*) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphDebugDotPrint(cudaGraph_t, const char*, unsigned int) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t*, cudaGraph_t, unsigned long long) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t*, cudaGraph_t, unsigned long long) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphLaunch(cudaGraphExec_t, cudaStream_t) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphExecUpdate(cudaGraphExec_t, cudaGraph_t, cudaGraphExecUpdateResultInfo*) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t, cudaGraphNode_t,
-                                             const cudaKernelNodeParams*) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t) {
-    return record(cudaErrorNotSupported);
 }

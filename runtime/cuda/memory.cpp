@@ -14,13 +14,13 @@ cudaError_t copy_box(const cudaMemcpy3DParms* from, Copy copy) {
     if (from == nullptr) return forward(copy(nullptr));
     hmmMemcpy3DParms params = {};
     params.srcArray = reinterpret_cast<hmmArray_t>(from->srcArray);
-    params.srcPos = position_of(from->srcPos);
-    params.srcPtr = rows_of(from->srcPtr);
+    params.srcPos = to_hmm(from->srcPos);
+    params.srcPtr = to_hmm(from->srcPtr);
     params.dstArray = reinterpret_cast<hmmArray_t>(from->dstArray);
-    params.dstPos = position_of(from->dstPos);
-    params.dstPtr = rows_of(from->dstPtr);
-    params.extent = extent_of(from->extent);
-    params.kind = direction_of(kind_of(from->kind), params.dstPtr.ptr, params.srcPtr.ptr);
+    params.dstPos = to_hmm(from->dstPos);
+    params.dstPtr = to_hmm(from->dstPtr);
+    params.extent = to_hmm(from->extent);
+    params.kind = direction_of(to_hmm(from->kind), params.dstPtr.ptr, params.srcPtr.ptr);
     return forward(copy(&params));
 }
 
@@ -38,14 +38,6 @@ using namespace hmmcuda;
 
 /* ---- allocation ------------------------------------------------------- */
 
-cudaError_t cudaMalloc(void** devPtr, size_t size) {
-    return forward(hmmMalloc(devPtr, size));
-}
-
-cudaError_t cudaFree(void* devPtr) {
-    return forward(hmmFree(devPtr));
-}
-
 cudaError_t cudaMallocManaged(void** devPtr, size_t size, unsigned int flags) {
     const bool valid =
         devPtr != nullptr && (flags == cudaMemAttachGlobal || flags == cudaMemAttachHost);
@@ -55,42 +47,9 @@ cudaError_t cudaMallocManaged(void** devPtr, size_t size, unsigned int flags) {
     return cudaSuccess;
 }
 
-cudaError_t cudaMallocHost(void** ptr, size_t size) {
-    return forward(hmmMallocHost(ptr, size));
-}
-
-cudaError_t cudaHostAlloc(void** pHost, size_t size, unsigned int flags) {
-    return forward(hmmHostAlloc(pHost, size, flags));
-}
-
-cudaError_t cudaFreeHost(void* ptr) {
-    return forward(hmmFreeHost(ptr));
-}
-
-cudaError_t cudaHostRegister(void* ptr, size_t size, unsigned int flags) {
-    return forward(hmmHostRegister(ptr, size, flags));
-}
-
-cudaError_t cudaHostUnregister(void* ptr) {
-    return forward(hmmHostUnregister(ptr));
-}
-
-cudaError_t cudaHostGetDevicePointer(void** pDevice, void* pHost, unsigned int flags) {
-    return forward(hmmHostGetDevicePointer(pDevice, pHost, flags));
-}
-
-cudaError_t cudaHostGetFlags(unsigned int* pFlags, void* pHost) {
-    return forward(hmmHostGetFlags(pFlags, pHost));
-}
-
-cudaError_t cudaMallocPitch(void** devPtr, size_t* pitch, size_t width, size_t height) {
-    return forward(hmmMallocPitch(devPtr, pitch, width, height));
-}
-
 cudaError_t cudaMalloc3D(cudaPitchedPtr* pitchedDevPtr, cudaExtent extent) {
     hmmPitchedPtr made = {};
-    const hmmError_t code =
-        hmmMalloc3D(pitchedDevPtr != nullptr ? &made : nullptr, extent_of(extent));
+    const hmmError_t code = hmmMalloc3D(pitchedDevPtr != nullptr ? &made : nullptr, to_hmm(extent));
     if (code == hmmSuccess)
         *pitchedDevPtr = make_cudaPitchedPtr(made.ptr, made.pitch, made.xsize, made.ysize);
     return forward(code);
@@ -104,35 +63,17 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
 
 /* ---- copies ----------------------------------------------------------- */
 
-cudaError_t cudaMemcpy(void* dst, const void* src, size_t count, cudaMemcpyKind kind) {
-    return forward(hmmMemcpy(dst, src, count, kind_of(kind)));
-}
-
 cudaError_t cudaMemcpyAsync(void* dst, const void* src, size_t count, cudaMemcpyKind kind,
                             cudaStream_t stream) {
     return forward(
-        hmmMemcpyAsync(dst, src, count, direction_of(kind_of(kind), dst, src), stream_of(stream)));
-}
-
-cudaError_t cudaMemcpyPeer(void* dst, int dstDevice, const void* src, int srcDevice, size_t count) {
-    return forward(hmmMemcpyPeer(dst, dstDevice, src, srcDevice, count));
-}
-
-cudaError_t cudaMemcpyPeerAsync(void* dst, int dstDevice, const void* src, int srcDevice,
-                                size_t count, cudaStream_t stream) {
-    return forward(hmmMemcpyPeerAsync(dst, dstDevice, src, srcDevice, count, stream_of(stream)));
-}
-
-cudaError_t cudaMemcpy2D(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
-                         size_t height, cudaMemcpyKind kind) {
-    return forward(hmmMemcpy2D(dst, dpitch, src, spitch, width, height, kind_of(kind)));
+        hmmMemcpyAsync(dst, src, count, direction_of(to_hmm(kind), dst, src), to_hmm(stream)));
 }
 
 cudaError_t cudaMemcpy2DAsync(void* dst, size_t dpitch, const void* src, size_t spitch,
                               size_t width, size_t height, cudaMemcpyKind kind,
                               cudaStream_t stream) {
     return forward(hmmMemcpy2DAsync(dst, dpitch, src, spitch, width, height,
-                                    direction_of(kind_of(kind), dst, src), stream_of(stream)));
+                                    direction_of(to_hmm(kind), dst, src), to_hmm(stream)));
 }
 
 cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* p) {
@@ -141,19 +82,11 @@ cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* p) {
 
 cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* p, cudaStream_t stream) {
     return copy_box(p, [&](const hmmMemcpy3DParms* params) {
-        return hmmMemcpy3DAsync(params, stream_of(stream));
+        return hmmMemcpy3DAsync(params, to_hmm(stream));
     });
 }
 
 /* ---- fills ------------------------------------------------------------ */
-
-cudaError_t cudaMemset(void* devPtr, int value, size_t count) {
-    return forward(hmmMemset(devPtr, value, count));
-}
-
-cudaError_t cudaMemsetAsync(void* devPtr, int value, size_t count, cudaStream_t stream) {
-    return forward(hmmMemsetAsync(devPtr, value, count, stream_of(stream)));
-}
 
 cudaError_t cudaMemset2D(void* devPtr, size_t pitch, int value, size_t width, size_t height) {
     return result_of_fill(hmmMemset2D(devPtr, pitch, value, width, height));
@@ -161,15 +94,5 @@ cudaError_t cudaMemset2D(void* devPtr, size_t pitch, int value, size_t width, si
 
 cudaError_t cudaMemset2DAsync(void* devPtr, size_t pitch, int value, size_t width, size_t height,
                               cudaStream_t stream) {
-    return result_of_fill(hmmMemset2DAsync(devPtr, pitch, value, width, height, stream_of(stream)));
-}
-
-cudaError_t cudaMemset3D(cudaPitchedPtr pitchedDevPtr, int value, cudaExtent extent) {
-    return forward(hmmMemset3D(rows_of(pitchedDevPtr), value, extent_of(extent)));
-}
-
-cudaError_t cudaMemset3DAsync(cudaPitchedPtr pitchedDevPtr, int value, cudaExtent extent,
-                              cudaStream_t stream) {
-    return forward(
-        hmmMemset3DAsync(rows_of(pitchedDevPtr), value, extent_of(extent), stream_of(stream)));
+    return result_of_fill(hmmMemset2DAsync(devPtr, pitch, value, width, height, to_hmm(stream)));
 }

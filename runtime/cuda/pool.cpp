@@ -15,7 +15,7 @@ hmmMemPoolProps props_of(const cudaMemPoolProps& from) {
     hmmMemPoolProps props = {};
     props.allocType = static_cast<hmmMemAllocationType>(from.allocType);
     props.handleTypes = static_cast<hmmMemAllocationHandleType>(from.handleTypes);
-    props.location = location_of(from.location);
+    props.location = to_hmm(from.location);
     props.maxSize = from.maxSize;
     // libhmmrt rejects values other than 0
     static_assert(sizeof(props.reserved) >= sizeof(from.reserved));
@@ -26,7 +26,7 @@ hmmMemPoolProps props_of(const cudaMemPoolProps& from) {
 /// Fails if @pool doesn't exist.
 hmmError_t check_pool(cudaMemPool_t pool) {
     uint64_t bytes = 0;
-    return hmmMemPoolGetAttribute(pool_of(pool), hmmMemPoolAttrReservedMemCurrent, &bytes);
+    return hmmMemPoolGetAttribute(to_hmm(pool), hmmMemPoolAttrReservedMemCurrent, &bytes);
 }
 
 /// All devices can access the memory of all pools, and this can't be changed.
@@ -51,45 +51,13 @@ cudaError_t check_access(const cudaMemAccessDesc& wanted) {
 
 using namespace hmmcuda;
 
-cudaError_t cudaMallocAsync(void** devPtr, size_t size, cudaStream_t hStream) {
-    return forward(hmmMallocAsync(devPtr, size, stream_of(hStream)));
-}
-
-cudaError_t cudaFreeAsync(void* devPtr, cudaStream_t hStream) {
-    return forward(hmmFreeAsync(devPtr, stream_of(hStream)));
-}
-
-cudaError_t cudaMallocFromPoolAsync(void** ptr, size_t size, cudaMemPool_t memPool,
-                                    cudaStream_t stream) {
-    return forward(hmmMallocFromPoolAsync(ptr, size, pool_of(memPool), stream_of(stream)));
-}
-
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* memPool, const cudaMemPoolProps* poolProps) {
     if (poolProps == nullptr) return record(cudaErrorInvalidValue);
     if (poolProps->usage != 0) return record(cudaErrorNotSupported);
     const hmmMemPoolProps props = props_of(*poolProps);
-    const cudaError_t error = forward(give<hmmMemPool_t>(
-        memPool, [&](hmmMemPool_t* made) { return hmmMemPoolCreate(made, &props); }));
+    const cudaError_t error = forward(hmmMemPoolCreate(to_hmm(memPool), &props));
     // CUDA treats an invalid device in a struct as an invalid value
     return error == cudaErrorInvalidDevice ? record(cudaErrorInvalidValue) : error;
-}
-
-cudaError_t cudaMemPoolDestroy(cudaMemPool_t memPool) {
-    return forward(hmmMemPoolDestroy(pool_of(memPool)));
-}
-
-cudaError_t cudaMemPoolTrimTo(cudaMemPool_t memPool, size_t minBytesToKeep) {
-    return forward(hmmMemPoolTrimTo(pool_of(memPool), minBytesToKeep));
-}
-
-cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t memPool, cudaMemPoolAttr attr, void* value) {
-    return forward(
-        hmmMemPoolGetAttribute(pool_of(memPool), static_cast<hmmMemPoolAttr>(attr), value));
-}
-
-cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t memPool, cudaMemPoolAttr attr, void* value) {
-    return forward(
-        hmmMemPoolSetAttribute(pool_of(memPool), static_cast<hmmMemPoolAttr>(attr), value));
 }
 
 cudaError_t cudaMemPoolSetAccess(cudaMemPool_t memPool, const cudaMemAccessDesc* descList,
@@ -112,18 +80,4 @@ cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags* flags, cudaMemPool_t memPoo
     const cudaError_t error = check_access({*location, cudaMemAccessFlagsProtReadWrite});
     if (error == cudaSuccess) *flags = cudaMemAccessFlagsProtReadWrite;
     return error;
-}
-
-cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* memPool, int device) {
-    return forward(give<hmmMemPool_t>(
-        memPool, [&](hmmMemPool_t* pool) { return hmmDeviceGetDefaultMemPool(pool, device); }));
-}
-
-cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* memPool, int device) {
-    return forward(give<hmmMemPool_t>(
-        memPool, [&](hmmMemPool_t* pool) { return hmmDeviceGetMemPool(pool, device); }));
-}
-
-cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t memPool) {
-    return forward(hmmDeviceSetMemPool(device, pool_of(memPool)));
 }
