@@ -2,6 +2,8 @@
 /*
  * HIP's runtime interface, for C and C++: each function is the one of
  * cuda_runtime_api.h with cuda in place of hip, and returns HIP's error.
+ * Functions that do more are inline, so that HIP's structs are not part of the
+ * library's ABI.
  */
 #ifndef HMM_CUDA_HIP_RUNTIME_API_H
 #define HMM_CUDA_HIP_RUNTIME_API_H
@@ -14,6 +16,10 @@
 
 /* Flags of HIP alone are above these. */
 #define HMM_HIP_KNOWN_FLAGS 0xffffU
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* ---- errors ----------------------------------------------------------- */
 
@@ -32,13 +38,8 @@ static __inline__ __host__ hipError_t hmmHipError(cudaError_t error) {
     }
 }
 
-static __inline__ __host__ hipError_t hipGetLastError(void) {
-    return hmmHipError(cudaGetLastError());
-}
-
-static __inline__ __host__ hipError_t hipPeekAtLastError(void) {
-    return hmmHipError(cudaPeekAtLastError());
-}
+extern hipError_t CUDARTAPI hipGetLastError(void);
+extern hipError_t CUDARTAPI hipPeekAtLastError(void);
 
 static __inline__ __host__ const char* hipGetErrorName(hipError_t error) {
     switch (error) {
@@ -60,76 +61,24 @@ static __inline__ __host__ const char* hipGetErrorString(hipError_t error) {
 
 /* ---- devices ------------------------------------------------------------ */
 
-static __inline__ __host__ hipError_t hipGetDeviceCount(int* count) {
-    return hmmHipError(cudaGetDeviceCount(count));
-}
-
-static __inline__ __host__ hipError_t hipSetDevice(int device) {
-    return hmmHipError(cudaSetDevice(device));
-}
-
-static __inline__ __host__ hipError_t hipGetDevice(int* device) {
-    return hmmHipError(cudaGetDevice(device));
-}
-
-static __inline__ __host__ hipError_t hipDeviceSynchronize(void) {
-    return hmmHipError(cudaDeviceSynchronize());
-}
-
-static __inline__ __host__ hipError_t hipDeviceReset(void) {
-    return hmmHipError(cudaDeviceReset());
-}
-
-static __inline__ __host__ hipError_t hipSetDeviceFlags(unsigned int flags) {
-    return hmmHipError(cudaSetDeviceFlags(flags));
-}
-
-static __inline__ __host__ hipError_t hipGetDeviceFlags(unsigned int* flags) {
-    return hmmHipError(cudaGetDeviceFlags(flags));
-}
-
-static __inline__ __host__ hipError_t hipDeviceGetLimit(size_t* value, enum hipLimit_t limit) {
-    return hmmHipError(cudaDeviceGetLimit(value, (enum cudaLimit)limit));
-}
-
-static __inline__ __host__ hipError_t hipDeviceSetLimit(enum hipLimit_t limit, size_t value) {
-    return hmmHipError(cudaDeviceSetLimit((enum cudaLimit)limit, value));
-}
-
-static __inline__ __host__ hipError_t hipDeviceSetCacheConfig(hipFuncCache_t config) {
-    return hmmHipError(cudaDeviceSetCacheConfig((enum cudaFuncCache)config));
-}
-
-static __inline__ __host__ hipError_t hipDeviceGetStreamPriorityRange(int* leastPriority,
-                                                                      int* greatestPriority) {
-    return hmmHipError(cudaDeviceGetStreamPriorityRange(leastPriority, greatestPriority));
-}
-
-static __inline__ __host__ hipError_t hipDeviceCanAccessPeer(int* canAccessPeer, int device,
-                                                             int peerDevice) {
-    return hmmHipError(cudaDeviceCanAccessPeer(canAccessPeer, device, peerDevice));
-}
-
-static __inline__ __host__ hipError_t hipDeviceEnablePeerAccess(int peerDevice,
-                                                                unsigned int flags) {
-    return hmmHipError(cudaDeviceEnablePeerAccess(peerDevice, flags));
-}
-
-static __inline__ __host__ hipError_t hipDeviceDisablePeerAccess(int peerDevice) {
-    return hmmHipError(cudaDeviceDisablePeerAccess(peerDevice));
-}
-
-static __inline__ __host__ hipError_t hipDeviceGetPCIBusId(char* pciBusId, int len, int device) {
-    return hmmHipError(cudaDeviceGetPCIBusId(pciBusId, len, device));
-}
-
-static __inline__ __host__ hipError_t hipDeviceGetByPCIBusId(int* device, const char* pciBusId) {
-    return hmmHipError(cudaDeviceGetByPCIBusId(device, pciBusId));
-}
-
-static __inline__ __host__ hipError_t hipDriverGetVersion(int* driverVersion) {
-    return hmmHipError(cudaDriverGetVersion(driverVersion));
-}
+extern hipError_t CUDARTAPI hipGetDeviceCount(int* count);
+extern hipError_t CUDARTAPI hipSetDevice(int device);
+extern hipError_t CUDARTAPI hipGetDevice(int* device);
+extern hipError_t CUDARTAPI hipDeviceSynchronize(void);
+extern hipError_t CUDARTAPI hipDeviceReset(void);
+extern hipError_t CUDARTAPI hipSetDeviceFlags(unsigned int flags);
+extern hipError_t CUDARTAPI hipGetDeviceFlags(unsigned int* flags);
+extern hipError_t CUDARTAPI hipDeviceGetLimit(size_t* value, enum hipLimit_t limit);
+extern hipError_t CUDARTAPI hipDeviceSetLimit(enum hipLimit_t limit, size_t value);
+extern hipError_t CUDARTAPI hipDeviceSetCacheConfig(hipFuncCache_t config);
+extern hipError_t CUDARTAPI hipDeviceGetStreamPriorityRange(int* leastPriority,
+                                                            int* greatestPriority);
+extern hipError_t CUDARTAPI hipDeviceCanAccessPeer(int* canAccessPeer, int device, int peerDevice);
+extern hipError_t CUDARTAPI hipDeviceEnablePeerAccess(int peerDevice, unsigned int flags);
+extern hipError_t CUDARTAPI hipDeviceDisablePeerAccess(int peerDevice);
+extern hipError_t CUDARTAPI hipDeviceGetPCIBusId(char* pciBusId, int len, int device);
+extern hipError_t CUDARTAPI hipDeviceGetByPCIBusId(int* device, const char* pciBusId);
+extern hipError_t CUDARTAPI hipDriverGetVersion(int* driverVersion);
 
 static __inline__ __host__ hipError_t hipInit(unsigned int flags) {
     return flags == 0 ? hipSuccess : hipErrorInvalidValue;
@@ -204,18 +153,10 @@ static __inline__ __host__ hipError_t hipDeviceGetName(char* name, int len, hipD
 
 /* ---- allocation --------------------------------------------------------- */
 
-static __inline__ __host__ hipError_t hipMalloc(void** ptr, size_t size) {
-    return hmmHipError(cudaMalloc(ptr, size));
-}
-
-static __inline__ __host__ hipError_t hipFree(void* ptr) {
-    return hmmHipError(cudaFree(ptr));
-}
-
-static __inline__ __host__ hipError_t
-hipMallocManaged(void** ptr, size_t size, unsigned int flags HMM_CUDA_DEFAULT(hipMemAttachGlobal)) {
-    return hmmHipError(cudaMallocManaged(ptr, size, flags));
-}
+extern hipError_t CUDARTAPI hipMalloc(void** ptr, size_t size);
+extern hipError_t CUDARTAPI hipFree(void* ptr);
+extern hipError_t CUDARTAPI
+hipMallocManaged(void** ptr, size_t size, unsigned int flags HMM_CUDA_DEFAULT(hipMemAttachGlobal));
 
 static __inline__ __host__ hipError_t
 hipHostMalloc(void** ptr, size_t size, unsigned int flags HMM_CUDA_DEFAULT(hipHostMallocDefault)) {
@@ -226,64 +167,26 @@ static __inline__ __host__ hipError_t hipHostAlloc(void** ptr, size_t size, unsi
     return hmmHipError(cudaHostAlloc(ptr, size, flags & HMM_HIP_KNOWN_FLAGS));
 }
 
-static __inline__ __host__ hipError_t hipMallocHost(void** ptr, size_t size) {
-    return hmmHipError(cudaMallocHost(ptr, size));
-}
-
-static __inline__ __host__ hipError_t hipHostFree(void* ptr) {
-    return hmmHipError(cudaFreeHost(ptr));
-}
-
-static __inline__ __host__ hipError_t hipFreeHost(void* ptr) {
-    return hmmHipError(cudaFreeHost(ptr));
-}
-
-static __inline__ __host__ hipError_t hipHostRegister(void* ptr, size_t size, unsigned int flags) {
-    return hmmHipError(cudaHostRegister(ptr, size, flags));
-}
-
-static __inline__ __host__ hipError_t hipHostUnregister(void* ptr) {
-    return hmmHipError(cudaHostUnregister(ptr));
-}
-
-static __inline__ __host__ hipError_t hipHostGetDevicePointer(void** devPtr, void* hostPtr,
-                                                              unsigned int flags) {
-    return hmmHipError(cudaHostGetDevicePointer(devPtr, hostPtr, flags));
-}
-
-static __inline__ __host__ hipError_t hipHostGetFlags(unsigned int* flags, void* hostPtr) {
-    return hmmHipError(cudaHostGetFlags(flags, hostPtr));
-}
-
-static __inline__ __host__ hipError_t hipMallocPitch(void** ptr, size_t* pitch, size_t width,
-                                                     size_t height) {
-    return hmmHipError(cudaMallocPitch(ptr, pitch, width, height));
-}
-
-static __inline__ __host__ hipError_t hipMallocAsync(void** ptr, size_t size, hipStream_t stream) {
-    return hmmHipError(cudaMallocAsync(ptr, size, stream));
-}
-
-static __inline__ __host__ hipError_t hipFreeAsync(void* ptr, hipStream_t stream) {
-    return hmmHipError(cudaFreeAsync(ptr, stream));
-}
-
-static __inline__ __host__ hipError_t hipMemGetInfo(size_t* free, size_t* total) {
-    return hmmHipError(cudaMemGetInfo(free, total));
-}
+extern hipError_t CUDARTAPI hipMallocHost(void** ptr, size_t size);
+/* As cudaFreeHost(). */
+extern hipError_t CUDARTAPI hipHostFree(void* ptr);
+extern hipError_t CUDARTAPI hipFreeHost(void* ptr);
+extern hipError_t CUDARTAPI hipHostRegister(void* ptr, size_t size, unsigned int flags);
+extern hipError_t CUDARTAPI hipHostUnregister(void* ptr);
+extern hipError_t CUDARTAPI hipHostGetDevicePointer(void** devPtr, void* hostPtr,
+                                                    unsigned int flags);
+extern hipError_t CUDARTAPI hipHostGetFlags(unsigned int* flags, void* hostPtr);
+extern hipError_t CUDARTAPI hipMallocPitch(void** ptr, size_t* pitch, size_t width, size_t height);
+extern hipError_t CUDARTAPI hipMallocAsync(void** ptr, size_t size, hipStream_t stream);
+extern hipError_t CUDARTAPI hipFreeAsync(void* ptr, hipStream_t stream);
+extern hipError_t CUDARTAPI hipMemGetInfo(size_t* free, size_t* total);
 
 /* ---- copies and fills --------------------------------------------------- */
 
-static __inline__ __host__ hipError_t hipMemcpy(void* dst, const void* src, size_t size,
-                                                hipMemcpyKind kind) {
-    return hmmHipError(cudaMemcpy(dst, src, size, (enum cudaMemcpyKind)kind));
-}
-
-static __inline__ __host__ hipError_t hipMemcpyAsync(void* dst, const void* src, size_t size,
-                                                     hipMemcpyKind kind,
-                                                     hipStream_t stream HMM_CUDA_DEFAULT(nullptr)) {
-    return hmmHipError(cudaMemcpyAsync(dst, src, size, (enum cudaMemcpyKind)kind, stream));
-}
+extern hipError_t CUDARTAPI hipMemcpy(void* dst, const void* src, size_t size, hipMemcpyKind kind);
+extern hipError_t CUDARTAPI hipMemcpyAsync(void* dst, const void* src, size_t size,
+                                           hipMemcpyKind kind,
+                                           hipStream_t stream HMM_CUDA_DEFAULT(nullptr));
 
 static __inline__ __host__ hipError_t hipMemcpyHtoD(hipDeviceptr_t dst, const void* src,
                                                     size_t size) {
@@ -299,69 +202,35 @@ static __inline__ __host__ hipError_t hipMemcpyDtoD(hipDeviceptr_t dst, hipDevic
     return hmmHipError(cudaMemcpy(dst, src, size, cudaMemcpyDeviceToDevice));
 }
 
-static __inline__ __host__ hipError_t hipMemcpyPeer(void* dst, int dstDevice, const void* src,
-                                                    int srcDevice, size_t size) {
-    return hmmHipError(cudaMemcpyPeer(dst, dstDevice, src, srcDevice, size));
-}
-
-static __inline__ __host__ hipError_t
-hipMemcpyPeerAsync(void* dst, int dstDevice, const void* src, int srcDevice, size_t size,
-                   hipStream_t stream HMM_CUDA_DEFAULT(nullptr)) {
-    return hmmHipError(cudaMemcpyPeerAsync(dst, dstDevice, src, srcDevice, size, stream));
-}
-
-static __inline__ __host__ hipError_t hipMemcpy2D(void* dst, size_t dpitch, const void* src,
-                                                  size_t spitch, size_t width, size_t height,
-                                                  hipMemcpyKind kind) {
-    return hmmHipError(
-        cudaMemcpy2D(dst, dpitch, src, spitch, width, height, (enum cudaMemcpyKind)kind));
-}
-
-static __inline__ __host__ hipError_t
-hipMemcpy2DAsync(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
-                 size_t height, hipMemcpyKind kind, hipStream_t stream HMM_CUDA_DEFAULT(nullptr)) {
-    return hmmHipError(cudaMemcpy2DAsync(dst, dpitch, src, spitch, width, height,
-                                         (enum cudaMemcpyKind)kind, stream));
-}
-
-static __inline__ __host__ hipError_t hipMemset(void* dst, int value, size_t size) {
-    return hmmHipError(cudaMemset(dst, value, size));
-}
-
-static __inline__ __host__ hipError_t hipMemsetAsync(void* dst, int value, size_t size,
-                                                     hipStream_t stream HMM_CUDA_DEFAULT(nullptr)) {
-    return hmmHipError(cudaMemsetAsync(dst, value, size, stream));
-}
-
-static __inline__ __host__ hipError_t hipMemsetD8(hipDeviceptr_t dst, unsigned char value,
-                                                  size_t count) {
-    return hmmHipError(cudaMemset(dst, value, count));
-}
-
-static __inline__ __host__ hipError_t hipMemset2D(void* dst, size_t pitch, int value, size_t width,
-                                                  size_t height) {
-    return hmmHipError(cudaMemset2D(dst, pitch, value, width, height));
-}
-
-static __inline__ __host__ hipError_t
-hipMemset2DAsync(void* dst, size_t pitch, int value, size_t width, size_t height,
-                 hipStream_t stream HMM_CUDA_DEFAULT(nullptr)) {
-    return hmmHipError(cudaMemset2DAsync(dst, pitch, value, width, height, stream));
-}
+extern hipError_t CUDARTAPI hipMemcpyPeer(void* dst, int dstDevice, const void* src, int srcDevice,
+                                          size_t size);
+extern hipError_t CUDARTAPI hipMemcpyPeerAsync(void* dst, int dstDevice, const void* src,
+                                               int srcDevice, size_t size,
+                                               hipStream_t stream HMM_CUDA_DEFAULT(nullptr));
+extern hipError_t CUDARTAPI hipMemcpy2D(void* dst, size_t dpitch, const void* src, size_t spitch,
+                                        size_t width, size_t height, hipMemcpyKind kind);
+extern hipError_t CUDARTAPI hipMemcpy2DAsync(void* dst, size_t dpitch, const void* src,
+                                             size_t spitch, size_t width, size_t height,
+                                             hipMemcpyKind kind,
+                                             hipStream_t stream HMM_CUDA_DEFAULT(nullptr));
+extern hipError_t CUDARTAPI hipMemset(void* dst, int value, size_t size);
+extern hipError_t CUDARTAPI hipMemsetAsync(void* dst, int value, size_t size,
+                                           hipStream_t stream HMM_CUDA_DEFAULT(nullptr));
+/* As cudaMemset(). */
+extern hipError_t CUDARTAPI hipMemsetD8(hipDeviceptr_t dst, unsigned char value, size_t count);
+extern hipError_t CUDARTAPI hipMemset2D(void* dst, size_t pitch, int value, size_t width,
+                                        size_t height);
+extern hipError_t CUDARTAPI hipMemset2DAsync(void* dst, size_t pitch, int value, size_t width,
+                                             size_t height,
+                                             hipStream_t stream HMM_CUDA_DEFAULT(nullptr));
 
 /* ---- where memory is ---------------------------------------------------- */
 
-static __inline__ __host__ hipError_t hipMemPrefetchAsync(
-    const void* ptr, size_t count, int device, hipStream_t stream HMM_CUDA_DEFAULT(nullptr)) {
-    return hmmHipError(cudaMemPrefetchAsync(ptr, count, device, stream));
-}
-
-static __inline__ __host__ hipError_t hipMemRangeGetAttribute(void* data, size_t dataSize,
-                                                              hipMemRangeAttribute attribute,
-                                                              const void* ptr, size_t count) {
-    return hmmHipError(cudaMemRangeGetAttribute(data, dataSize,
-                                                (enum cudaMemRangeAttribute)attribute, ptr, count));
-}
+extern hipError_t CUDARTAPI hipMemPrefetchAsync(const void* ptr, size_t count, int device,
+                                                hipStream_t stream HMM_CUDA_DEFAULT(nullptr));
+extern hipError_t CUDARTAPI hipMemRangeGetAttribute(void* data, size_t dataSize,
+                                                    hipMemRangeAttribute attribute, const void* ptr,
+                                                    size_t count);
 
 static __inline__ __host__ hipError_t hipMemAdvise(const void* ptr, size_t count,
                                                    hipMemoryAdvise advice, int device) {
@@ -387,60 +256,22 @@ static __inline__ __host__ hipError_t hipPointerGetAttributes(hipPointerAttribut
 
 /* ---- streams ------------------------------------------------------------ */
 
-static __inline__ __host__ hipError_t hipStreamCreate(hipStream_t* stream) {
-    return hmmHipError(cudaStreamCreate(stream));
-}
-
-static __inline__ __host__ hipError_t hipStreamCreateWithFlags(hipStream_t* stream,
-                                                               unsigned int flags) {
-    return hmmHipError(cudaStreamCreateWithFlags(stream, flags));
-}
-
-static __inline__ __host__ hipError_t hipStreamCreateWithPriority(hipStream_t* stream,
-                                                                  unsigned int flags,
-                                                                  int priority) {
-    return hmmHipError(cudaStreamCreateWithPriority(stream, flags, priority));
-}
-
-static __inline__ __host__ hipError_t hipStreamDestroy(hipStream_t stream) {
-    return hmmHipError(cudaStreamDestroy(stream));
-}
-
-static __inline__ __host__ hipError_t hipStreamSynchronize(hipStream_t stream) {
-    return hmmHipError(cudaStreamSynchronize(stream));
-}
-
-static __inline__ __host__ hipError_t hipStreamQuery(hipStream_t stream) {
-    return hmmHipError(cudaStreamQuery(stream));
-}
-
-static __inline__ __host__ hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event,
-                                                         unsigned int flags HMM_CUDA_DEFAULT(0)) {
-    return hmmHipError(cudaStreamWaitEvent(stream, event, flags));
-}
-
-static __inline__ __host__ hipError_t hipStreamGetFlags(hipStream_t stream, unsigned int* flags) {
-    return hmmHipError(cudaStreamGetFlags(stream, flags));
-}
-
-static __inline__ __host__ hipError_t hipStreamGetPriority(hipStream_t stream, int* priority) {
-    return hmmHipError(cudaStreamGetPriority(stream, priority));
-}
-
-static __inline__ __host__ hipError_t hipStreamGetDevice(hipStream_t stream, hipDevice_t* device) {
-    return hmmHipError(cudaStreamGetDevice(stream, device));
-}
-
-static __inline__ __host__ hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t fn,
-                                                        void* userData) {
-    return hmmHipError(cudaLaunchHostFunc(stream, fn, userData));
-}
-
-static __inline__ __host__ hipError_t
+extern hipError_t CUDARTAPI hipStreamCreate(hipStream_t* stream);
+extern hipError_t CUDARTAPI hipStreamCreateWithFlags(hipStream_t* stream, unsigned int flags);
+extern hipError_t CUDARTAPI hipStreamCreateWithPriority(hipStream_t* stream, unsigned int flags,
+                                                        int priority);
+extern hipError_t CUDARTAPI hipStreamDestroy(hipStream_t stream);
+extern hipError_t CUDARTAPI hipStreamSynchronize(hipStream_t stream);
+extern hipError_t CUDARTAPI hipStreamQuery(hipStream_t stream);
+extern hipError_t CUDARTAPI hipStreamWaitEvent(hipStream_t stream, hipEvent_t event,
+                                               unsigned int flags HMM_CUDA_DEFAULT(0));
+extern hipError_t CUDARTAPI hipStreamGetFlags(hipStream_t stream, unsigned int* flags);
+extern hipError_t CUDARTAPI hipStreamGetPriority(hipStream_t stream, int* priority);
+extern hipError_t CUDARTAPI hipStreamGetDevice(hipStream_t stream, hipDevice_t* device);
+extern hipError_t CUDARTAPI hipLaunchHostFunc(hipStream_t stream, hipHostFn_t fn, void* userData);
+extern hipError_t CUDARTAPI
 hipStreamAttachMemAsync(hipStream_t stream, void* ptr, size_t length HMM_CUDA_DEFAULT(0),
-                        unsigned int flags HMM_CUDA_DEFAULT(hipMemAttachSingle)) {
-    return hmmHipError(cudaStreamAttachMemAsync(stream, ptr, length, flags));
-}
+                        unsigned int flags HMM_CUDA_DEFAULT(hipMemAttachSingle));
 
 /* The callback gets an error of HIP. */
 struct hmmHipCallback {
@@ -471,107 +302,52 @@ static __inline__ __host__ hipError_t hipStreamAddCallback(hipStream_t stream,
 
 /* ---- events ------------------------------------------------------------- */
 
-static __inline__ __host__ hipError_t hipEventCreate(hipEvent_t* event) {
-    return hmmHipError(cudaEventCreate(event));
-}
+extern hipError_t CUDARTAPI hipEventCreate(hipEvent_t* event);
 
 static __inline__ __host__ hipError_t hipEventCreateWithFlags(hipEvent_t* event,
                                                               unsigned int flags) {
     return hmmHipError(cudaEventCreateWithFlags(event, flags & HMM_HIP_KNOWN_FLAGS));
 }
 
-static __inline__ __host__ hipError_t hipEventRecord(hipEvent_t event,
-                                                     hipStream_t stream HMM_CUDA_DEFAULT(nullptr)) {
-    return hmmHipError(cudaEventRecord(event, stream));
-}
-
-static __inline__ __host__ hipError_t hipEventQuery(hipEvent_t event) {
-    return hmmHipError(cudaEventQuery(event));
-}
-
-static __inline__ __host__ hipError_t hipEventSynchronize(hipEvent_t event) {
-    return hmmHipError(cudaEventSynchronize(event));
-}
-
-static __inline__ __host__ hipError_t hipEventElapsedTime(float* ms, hipEvent_t start,
-                                                          hipEvent_t stop) {
-    return hmmHipError(cudaEventElapsedTime(ms, start, stop));
-}
-
-static __inline__ __host__ hipError_t hipEventDestroy(hipEvent_t event) {
-    return hmmHipError(cudaEventDestroy(event));
-}
+extern hipError_t CUDARTAPI hipEventRecord(hipEvent_t event,
+                                           hipStream_t stream HMM_CUDA_DEFAULT(nullptr));
+extern hipError_t CUDARTAPI hipEventQuery(hipEvent_t event);
+extern hipError_t CUDARTAPI hipEventSynchronize(hipEvent_t event);
+extern hipError_t CUDARTAPI hipEventElapsedTime(float* ms, hipEvent_t start, hipEvent_t stop);
+extern hipError_t CUDARTAPI hipEventDestroy(hipEvent_t event);
 
 /* ---- variables of device code, and kernels ------------------------------ */
 
-static __inline__ __host__ hipError_t hipMemcpyToSymbol(
+extern hipError_t CUDARTAPI hipMemcpyToSymbol(
     const void* symbol, const void* src, size_t size, size_t offset HMM_CUDA_DEFAULT(0),
-    hipMemcpyKind kind HMM_CUDA_DEFAULT(hipMemcpyHostToDevice)) {
-    return hmmHipError(cudaMemcpyToSymbol(symbol, src, size, offset, (enum cudaMemcpyKind)kind));
-}
-
-static __inline__ __host__ hipError_t
+    hipMemcpyKind kind HMM_CUDA_DEFAULT(hipMemcpyHostToDevice));
+extern hipError_t CUDARTAPI
 hipMemcpyFromSymbol(void* dst, const void* symbol, size_t size, size_t offset HMM_CUDA_DEFAULT(0),
-                    hipMemcpyKind kind HMM_CUDA_DEFAULT(hipMemcpyDeviceToHost)) {
-    return hmmHipError(cudaMemcpyFromSymbol(dst, symbol, size, offset, (enum cudaMemcpyKind)kind));
-}
-
-static __inline__ __host__ hipError_t
-hipMemcpyToSymbolAsync(const void* symbol, const void* src, size_t size, size_t offset,
-                       hipMemcpyKind kind, hipStream_t stream HMM_CUDA_DEFAULT(nullptr)) {
-    return hmmHipError(
-        cudaMemcpyToSymbolAsync(symbol, src, size, offset, (enum cudaMemcpyKind)kind, stream));
-}
-
-static __inline__ __host__ hipError_t
-hipMemcpyFromSymbolAsync(void* dst, const void* symbol, size_t size, size_t offset,
-                         hipMemcpyKind kind, hipStream_t stream HMM_CUDA_DEFAULT(nullptr)) {
-    return hmmHipError(
-        cudaMemcpyFromSymbolAsync(dst, symbol, size, offset, (enum cudaMemcpyKind)kind, stream));
-}
-
-static __inline__ __host__ hipError_t hipGetSymbolAddress(void** devPtr, const void* symbol) {
-    return hmmHipError(cudaGetSymbolAddress(devPtr, symbol));
-}
-
-static __inline__ __host__ hipError_t hipLaunchKernel(
-    const void* function, dim3 numBlocks, dim3 dimBlocks, void** args,
-    size_t sharedMemBytes HMM_CUDA_DEFAULT(0), hipStream_t stream HMM_CUDA_DEFAULT(nullptr)) {
-    return hmmHipError(
-        cudaLaunchKernel(function, numBlocks, dimBlocks, args, sharedMemBytes, stream));
-}
-
-static __inline__ __host__ hipError_t hipLaunchCooperativeKernel(const void* function,
-                                                                 dim3 numBlocks, dim3 dimBlocks,
-                                                                 void** args,
-                                                                 unsigned int sharedMemBytes,
-                                                                 hipStream_t stream) {
-    return hmmHipError(
-        cudaLaunchCooperativeKernel(function, numBlocks, dimBlocks, args, sharedMemBytes, stream));
-}
-
-static __inline__ __host__ hipError_t hipFuncSetAttribute(const void* function,
-                                                          hipFuncAttribute attribute, int value) {
-    return hmmHipError(cudaFuncSetAttribute(function, (enum cudaFuncAttribute)attribute, value));
-}
-
-static __inline__ __host__ hipError_t hipFuncSetCacheConfig(const void* function,
-                                                            hipFuncCache_t config) {
-    return hmmHipError(cudaFuncSetCacheConfig(function, (enum cudaFuncCache)config));
-}
-
-static __inline__ __host__ hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessor(
-    int* numBlocks, const void* function, int blockSize, size_t dynSharedMemPerBlk) {
-    return hmmHipError(cudaOccupancyMaxActiveBlocksPerMultiprocessor(numBlocks, function, blockSize,
-                                                                     dynSharedMemPerBlk));
-}
-
-static __inline__ __host__ hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+                    hipMemcpyKind kind HMM_CUDA_DEFAULT(hipMemcpyDeviceToHost));
+extern hipError_t CUDARTAPI hipMemcpyToSymbolAsync(const void* symbol, const void* src, size_t size,
+                                                   size_t offset, hipMemcpyKind kind,
+                                                   hipStream_t stream HMM_CUDA_DEFAULT(nullptr));
+extern hipError_t CUDARTAPI hipMemcpyFromSymbolAsync(void* dst, const void* symbol, size_t size,
+                                                     size_t offset, hipMemcpyKind kind,
+                                                     hipStream_t stream HMM_CUDA_DEFAULT(nullptr));
+extern hipError_t CUDARTAPI hipGetSymbolAddress(void** devPtr, const void* symbol);
+extern hipError_t CUDARTAPI hipLaunchKernel(const void* function, dim3 numBlocks, dim3 dimBlocks,
+                                            void** args, size_t sharedMemBytes HMM_CUDA_DEFAULT(0),
+                                            hipStream_t stream HMM_CUDA_DEFAULT(nullptr));
+extern hipError_t CUDARTAPI hipLaunchCooperativeKernel(const void* function, dim3 numBlocks,
+                                                       dim3 dimBlocks, void** args,
+                                                       unsigned int sharedMemBytes,
+                                                       hipStream_t stream);
+extern hipError_t CUDARTAPI hipFuncSetAttribute(const void* function, hipFuncAttribute attribute,
+                                                int value);
+extern hipError_t CUDARTAPI hipFuncSetCacheConfig(const void* function, hipFuncCache_t config);
+extern hipError_t CUDARTAPI hipOccupancyMaxActiveBlocksPerMultiprocessor(int* numBlocks,
+                                                                         const void* function,
+                                                                         int blockSize,
+                                                                         size_t dynSharedMemPerBlk);
+extern hipError_t CUDARTAPI hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
     int* numBlocks, const void* function, int blockSize, size_t dynSharedMemPerBlk,
-    unsigned int flags) {
-    return hmmHipError(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-        numBlocks, function, blockSize, dynSharedMemPerBlk, flags));
-}
+    unsigned int flags);
 
 static __inline__ __host__ hipError_t hipFuncGetAttributes(hipFuncAttributes* attr,
                                                            const void* function) {
@@ -591,5 +367,9 @@ static __inline__ __host__ hipError_t hipFuncGetAttributes(hipFuncAttributes* at
     attr->sharedSizeBytes = known.sharedSizeBytes;
     return hipSuccess;
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* HMM_CUDA_HIP_RUNTIME_API_H */
