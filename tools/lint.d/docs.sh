@@ -83,25 +83,11 @@ check_samples() {
 	done < <(grep -nH '^```cpp' -- "${MARKDOWN[@]}" | cut -d: -f1,2)
 }
 
-# Prints the name of each function that the C headers declare.
-public_functions() { cat include/hmm/*.h | tr '\n' ' ' | grep -oP 'HMM_API [^;(]*?\K\b(hm|gmem)\w+(?=\()' | sort; }
-
-# Every function of the C interface needs an entry in a table of the reference, in its first column. There must not be
-# other entries.
-check_reference() {
-	local reference=docs/api.md functions=$LINT_BUILD/functions
-	public_functions >"$functions"
-	# shellcheck disable=SC2016 # the pattern's backquotes aren't a command
-	sed -nE 's/^\| ([^|]*).*/\1/p' "$reference" | grep -oP '`\K(hm|gmem)(?!mError)\w+(?=`)' | sort -u | comm -3 "$functions" - |
-		sed -E "s|^\t(.*)|$reference:1: \1 has an entry, but no header declares it|; t; s|.*|$reference:1: & has no entry|"
-}
-
 check_docs() {
 	require perl perl || return
 	check_links
 	check_paths
 	check_names
 	check_samples
-	check_reference
 	return 0
 }
