@@ -184,7 +184,7 @@ TEST(HmmctlPreload, CountsWhatFindsNoSpace) {
 TEST(HmmctlPreload, LeavesAProgramAloneWithoutAFileThatItCanUse) {
     const std::string expected = output_of({HMMRT_ALLOCATING_PROGRAM, "runtime"}, "", "", "");
     std::string path = std::filesystem::temp_directory_path() / "hmmctl-XXXXXX";
-    const descriptor file(mkstemp(path.data()));
+    const tools::descriptor file(mkstemp(path.data()));
     for (const char* contents : {"", "short", "page"}) {
         std::ofstream(path) << (contents == std::string("page") ? std::string(8192, '1')
                                                                 : contents);
@@ -218,7 +218,7 @@ allocation_record record_of(allocation_kind kind, std::uint64_t time, std::uint6
 class written {
   public:
     explicit written(const allocation_file& file) {
-        const descriptor opened(open(file.path().c_str(), O_RDWR | O_CLOEXEC));
+        const tools::descriptor opened(open(file.path().c_str(), O_RDWR | O_CLOEXEC));
         bytes_ = std::filesystem::file_size(file.path());
         at_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, opened.get(), 0);
         EXPECT_NE(at_, MAP_FAILED);

@@ -103,9 +103,9 @@ class made_up_memory : public hmmctl::memory_queries {
     }
 };
 
-inline hmmctl::mapping mapping_at(std::uint64_t start, std::uint64_t pages,
-                                  const std::string& name = "") {
-    hmmctl::mapping made;
+inline tools::mapping mapping_at(std::uint64_t start, std::uint64_t pages,
+                                 const std::string& name = "") {
+    tools::mapping made;
     made.start = start;
     made.end = start + pages * page;
     made.readable = true;

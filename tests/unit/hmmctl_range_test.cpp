@@ -28,9 +28,9 @@ range_advice prefers(std::uint32_t location) {
 
 TEST(HmmctlMappings, HaveWhatMapsSays) {
     const auto found =
-        parse_mappings("00400000-00401000 r-xp 00001000 08:01 12   /bin/a b\n"
-                       "7f0000000000-7f0000002000 ---p 00000000 00:00 0 \n"
-                       "7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0   [stack]\n");
+        tools::parse_mappings("00400000-00401000 r-xp 00001000 08:01 12   /bin/a b\n"
+                              "7f0000000000-7f0000002000 ---p 00000000 00:00 0 \n"
+                              "7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0   [stack]\n");
     ASSERT_EQ(found.size(), 3u);
     EXPECT_EQ(found[0].start, 0x400000u);
     EXPECT_EQ(found[0].end, 0x401000u);
@@ -48,12 +48,13 @@ TEST(HmmctlMappings, HaveWhatMapsSays) {
 }
 
 TEST(HmmctlMappings, HaveTheResidentSizeOfSmaps) {
-    const auto found = parse_mappings("00400000-00401000 r-xp 00001000 08:01 12   /bin/Rss: 9 kB\n"
-                                      "Size:                  4 kB\n"
-                                      "Rss:                   4 kB\n"
-                                      "VmFlags: rd ex mr mw me \n"
-                                      "7f0000000000-7f0000002000 rw-p 00000000 00:00 0 \n"
-                                      "Rss:                   0 kB\n");
+    const auto found =
+        tools::parse_mappings("00400000-00401000 r-xp 00001000 08:01 12   /bin/Rss: 9 kB\n"
+                              "Size:                  4 kB\n"
+                              "Rss:                   4 kB\n"
+                              "VmFlags: rd ex mr mw me \n"
+                              "7f0000000000-7f0000002000 rw-p 00000000 00:00 0 \n"
+                              "Rss:                   0 kB\n");
     ASSERT_EQ(found.size(), 2u);
     EXPECT_EQ(found[0].resident_bytes, 4096u);
     EXPECT_EQ(found[1].resident_bytes, 0u);
@@ -62,8 +63,8 @@ TEST(HmmctlMappings, HaveTheResidentSizeOfSmaps) {
 }
 
 TEST(HmmctlMappings, SkipWhatIsNone) {
-    EXPECT_TRUE(parse_mappings("").empty());
-    EXPECT_TRUE(parse_mappings("\n-\nRss: 4 kB\nx-y r 0\n2000-1000 r--p 0 0 0\n").empty());
+    EXPECT_TRUE(tools::parse_mappings("").empty());
+    EXPECT_TRUE(tools::parse_mappings("\n-\nRss: 4 kB\nx-y r 0\n2000-1000 r--p 0 0 0\n").empty());
 }
 
 // --- pages
@@ -221,14 +222,14 @@ TEST(HmmctlRanges, LeaveOutMappingsThatWentAway) {
 TEST(HmmctlRanges, AskForNoPagesWhereThereAreNone) {
     made_up_memory memory(base, 2);
     memory.place_on_device(base, 2, 0); // which the mappings deny
-    mapping empty = mapping_at(base, 2), closed = mapping_at(base, 2);
+    tools::mapping empty = mapping_at(base, 2), closed = mapping_at(base, 2);
     empty.resident_bytes = 0;
     closed.readable = false;
     EXPECT_TRUE(scan_ranges(memory, {empty}).ranges.empty());
     EXPECT_TRUE(scan_ranges(memory, {closed}).ranges.empty());
     closed.name = "/hmmrt-object (deleted)"; // devices may use it anyway
     EXPECT_EQ(scan_ranges(memory, {closed}).ranges.size(), 1u);
-    mapping of_kernel = mapping_at(0xffffffffff600000, 1, "[vsyscall]");
+    tools::mapping of_kernel = mapping_at(0xffffffffff600000, 1, "[vsyscall]");
     const range_scan scan = scan_ranges(memory, {of_kernel});
     EXPECT_TRUE(scan.ranges.empty());
     EXPECT_EQ(scan.changed, 0u);

@@ -86,9 +86,9 @@ TEST(HmmctlResidency, LeavesOutFilesThatNoDeviceHasUnlessAllIsWanted) {
     memory.place_on_host(region_base, 2);
     memory.place_on_device(region_base + page, 1, 0);
     memory.place_on_host(region_base + 2 * page, 1);
-    const std::vector<mapping> mappings = {mapping_at(region_base, 2, "/bin/used"),
-                                           mapping_at(region_base + 2 * page, 1, "/bin/not"),
-                                           mapping_at(region_base + 3 * page, 1)};
+    const std::vector<tools::mapping> mappings = {mapping_at(region_base, 2, "/bin/used"),
+                                                  mapping_at(region_base + 2 * page, 1, "/bin/not"),
+                                                  mapping_at(region_base + 3 * page, 1)};
     auto scan = scan_residency(memory, mappings, false);
     ASSERT_EQ(scan.regions.size(), 1u);
     EXPECT_EQ(scan.regions[0].name, "/bin/used");

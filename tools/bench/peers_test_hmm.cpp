@@ -69,7 +69,7 @@ class test_hmm_work : public work {
             throw std::runtime_error("test_hmm left pages where they were");
     }
 
-    hmmctl::descriptor device_;
+    tools::descriptor device_;
     bool back_;
     mapping memory_, copy_;
 };

@@ -16,8 +16,8 @@ namespace {
 constexpr std::uint32_t ring_events = 1u << 17;
 
 /// Opens this process's space. A process only has one, so it is the runtime's.
-hmmctl::descriptor own_space() {
-    hmmctl::descriptor file = hmmctl::open_manager();
+tools::descriptor own_space() {
+    tools::descriptor file = hmmctl::open_manager();
     hmmrt_space_create create = {};
     create.size = sizeof(create);
     if (ioctl(file.get(), HMMRT_IOC_SPACE_CREATE, &create) != 0)

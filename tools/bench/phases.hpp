@@ -3,7 +3,7 @@
 #pragma once
 
 #include "event_ring.hpp"
-#include "files.hpp"
+#include "lib/files.hpp"
 
 #include <cstdint>
 #include <map>
@@ -26,7 +26,7 @@ class phase_recorder {
     phase_sums take();
 
   private:
-    hmmctl::descriptor space_;
+    tools::descriptor space_;
     std::unique_ptr<hmmctl::event_source> ring_;
 };
 

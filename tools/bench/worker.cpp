@@ -18,7 +18,6 @@
 namespace bench {
 namespace {
 
-using hmmctl::descriptor;
 using hmmctl::failure;
 
 [[noreturn]] void fail(int error, const char* what) {
@@ -73,7 +72,7 @@ worker::worker(const std::vector<std::string>& variables) {
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
         fail(errno, "make a socket");
     socket_.emplace(ends[0]);
-    const descriptor its_end(ends[1]);
+    const tools::descriptor its_end(ends[1]);
     pid_ = spawn(environment_with(variables), its_end.get());
 }
 

@@ -2,8 +2,8 @@
 // A process that runs measurements for this one.
 #pragma once
 
-#include "files.hpp"
 #include "json.hpp"
+#include "lib/files.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -46,7 +46,7 @@ class worker {
     hmmctl::json read_line() const;
 
     pid_t pid_;
-    std::optional<hmmctl::descriptor> socket_; ///< the process's standard input and output
+    std::optional<tools::descriptor> socket_; ///< the process's standard input and output
 };
 
 /// Runs the same work in all processes at the same time. Returns the seconds from the first start

@@ -41,7 +41,7 @@ allocation_file::allocation_file(std::uint64_t least_bytes, std::uint64_t slots,
     : path_(std::filesystem::temp_directory_path() / "hmmctl-allocations-XXXXXX"),
       slots_(slots),
       patience_(patience) {
-    const descriptor file(mkostemp(path_.data(), O_CLOEXEC));
+    const tools::descriptor file(mkostemp(path_.data(), O_CLOEXEC));
     if (file.get() < 0) fail(errno);
     ring_ = new (mapped_file(path_, file.get(), allocation_ring_bytes(slots))) allocation_ring{};
     ring_->slots = slots;

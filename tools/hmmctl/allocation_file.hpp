@@ -2,7 +2,7 @@
 // The ring through which a command and its descendants report their allocations.
 #pragma once
 
-#include "files.hpp"
+#include "lib/files.hpp"
 
 #include <allocation_ring.hpp>
 

@@ -2,7 +2,7 @@
 #include "bench_result.hpp"
 
 #include "failure.hpp"
-#include "files.hpp"
+#include "lib/files.hpp"
 
 #include <fmt/format.h>
 
@@ -225,7 +225,7 @@ bench_result bench_result_from(const json& answer) {
 }
 
 bench_result read_bench_result(const std::string& path) {
-    const std::optional<std::string> text = read_file(path);
+    const std::optional<std::string> text = tools::read_file(path);
     if (!text) throw failure(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
     try {
         return bench_result_from(json::parse(*text));

@@ -59,8 +59,8 @@ pid_t started(std::vector<std::string> command, const std::vector<std::string>& 
     std::array<int, 2> ends;
     if (pipe2(ends.data(), O_CLOEXEC) < 0)
         throw failure(fmt::format("cannot start {}: {}", command[0], std::strerror(errno)));
-    const descriptor from(ends[0]);
-    std::optional<descriptor> to(ends[1]);
+    const tools::descriptor from(ends[0]);
+    std::optional<tools::descriptor> to(ends[1]);
     const pid_t pid = fork();
     if (pid == 0) become(arguments.data(), environment, mask, ends[1]);
     int error = pid < 0 ? errno : 0;

@@ -2,7 +2,7 @@
 // Signals that end a recording, and the command that is recorded.
 #pragma once
 
-#include "files.hpp"
+#include "lib/files.hpp"
 
 #include <csignal>
 #include <optional>
@@ -33,7 +33,7 @@ class signal_watch {
 
   private:
     sigset_t before_;
-    descriptor file_;
+    tools::descriptor file_;
 };
 
 /// A program that runs as a child.
@@ -52,7 +52,7 @@ class child {
 
   private:
     pid_t pid_;
-    descriptor file_;
+    tools::descriptor file_;
 };
 
 } // namespace hmmctl

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "code_map.hpp"
 
-#include "files.hpp"
-#include "mappings.hpp"
+#include "lib/files.hpp"
+#include "lib/mappings.hpp"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@ namespace hmmctl {
 
 std::vector<code_mapping> parse_code(std::string_view maps) {
     std::vector<code_mapping> code;
-    for (mapping& found : parse_mappings(maps))
+    for (tools::mapping& found : tools::parse_mappings(maps))
         if (found.executable)
             code.push_back({found.start, found.end, found.offset, std::move(found.name)});
     return code;
@@ -32,9 +32,9 @@ observed_process look_at(std::uint64_t space, pid_t pid, const std::string& proc
     found.pid = pid;
     if (pid <= 0) return found;
     const std::string folder = fmt::format("{}/{}", proc, pid);
-    found.name = read_file(folder + "/comm").value_or("");
+    found.name = tools::read_file(folder + "/comm").value_or("");
     if (found.name.ends_with('\n')) found.name.pop_back();
-    found.code = parse_code(read_file(folder + "/maps").value_or(""));
+    found.code = parse_code(tools::read_file(folder + "/maps").value_or(""));
     return found;
 }
 

@@ -45,8 +45,8 @@ std::string text_of(const __u8 (&bytes)[size]) {
 
 } // namespace
 
-descriptor open_manager() {
-    descriptor file(open(node, O_RDWR | O_CLOEXEC));
+tools::descriptor open_manager() {
+    tools::descriptor file(open(node, O_RDWR | O_CLOEXEC));
     if (file.get() < 0)
         throw failure(fmt::format("cannot open {}: {}; run `hmmctl doctor` for advice", node,
                                   why_not_open(errno)));

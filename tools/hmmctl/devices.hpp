@@ -2,7 +2,7 @@
 // The modules' devices.
 #pragma once
 
-#include "files.hpp"
+#include "lib/files.hpp"
 
 #include <linux/hmmrt.h>
 
@@ -14,7 +14,7 @@
 namespace hmmctl {
 
 /// Opens /dev/hmmrt. Throws failure if the node is missing or we lack permission.
-descriptor open_manager();
+tools::descriptor open_manager();
 
 /// An open /dev/hmmrt that isn't a space: it only reports devices and their knobs.
 class manager {
@@ -29,7 +29,7 @@ class manager {
     std::vector<hmmrt_knob> knobs(std::uint32_t id) const;
 
   private:
-    descriptor file_;
+    tools::descriptor file_;
 };
 
 std::string name_of(const hmmrt_device_info& device);

@@ -26,13 +26,13 @@ std::optional<std::string> options_of(const std::string& kernel) {
     for (const std::string& path :
          {fmt::format("/boot/config-{}", kernel), fmt::format("/lib/modules/{}/config", kernel),
           fmt::format("/lib/modules/{}/build/.config", kernel)})
-        if (auto found = read_file(path)) return found;
+        if (auto found = tools::read_file(path)) return found;
     return std::nullopt;
 }
 
 /// The file lists all modes, with the current one in brackets.
 std::string huge_page_mode() {
-    const auto modes = read_file("/sys/kernel/mm/transparent_hugepage/enabled");
+    const auto modes = tools::read_file("/sys/kernel/mm/transparent_hugepage/enabled");
     const std::size_t first = modes ? modes->find('[') : std::string::npos;
     if (first == std::string::npos) return "";
     const std::size_t last = modes->find(']', first);
@@ -46,7 +46,7 @@ bool has_syscall_user_dispatch() {
 
 /// Kernels before 7.3 don't have this setting and always allow it.
 bool allows_syscall_user_dispatch() {
-    const auto setting = read_file("/proc/sys/kernel/syscall_user_dispatch");
+    const auto setting = tools::read_file("/proc/sys/kernel/syscall_user_dispatch");
     return !setting || !setting->starts_with('0');
 }
 
@@ -74,8 +74,8 @@ void ask_manager(facts& found) {
     found.uapi_version = driver.info().out_uapi_version;
     for (const hmmrt_device_info& device : driver.devices()) {
         const std::string name = name_of(device);
-        found.devices.push_back(
-            {name, device.out_memory_bytes, device.out_used_bytes, open_error("/dev/" + name)});
+        found.devices.push_back({name, device.out_memory_bytes, device.out_used_bytes,
+                                 tools::open_error("/dev/" + name)});
     }
 }
 
@@ -90,7 +90,7 @@ facts facts_of_this_machine() {
     found.options = options_of(found.kernel);
     found.manager_loaded = is_there("/sys/module/hmmrt");
     found.simulator_loaded = is_there("/sys/module/hmmrt_simgpu");
-    found.open_error = open_error("/dev/hmmrt");
+    found.open_error = tools::open_error("/dev/hmmrt");
     found.group = group_of("/dev/hmmrt");
     try {
         if (found.open_error == 0) ask_manager(found);

@@ -36,7 +36,7 @@ class shared_mapping {
 
 class kernel_ring : public event_source {
   public:
-    kernel_ring(descriptor file, std::size_t bytes)
+    kernel_ring(tools::descriptor file, std::size_t bytes)
         : file_(std::move(file)),
           mapping_(file_.get(), bytes),
           reader_(mapping_.at(), mapping_.bytes()) {}
@@ -46,7 +46,7 @@ class kernel_ring : public event_source {
     event_drops dropped() const override { return reader_.dropped(); }
 
   private:
-    descriptor file_;
+    tools::descriptor file_;
     shared_mapping mapping_;
     ring_reader reader_;
 };
@@ -74,23 +74,23 @@ std::unique_ptr<event_source> open_ring(int file, hmmrt_event_scope scope, std::
     wanted.types = HMMRT_EVENTS_EVERY_TYPE;
     wanted.wake_events = 1;
     if (ioctl(file, HMMRT_IOC_EVENTS_OPEN, &wanted) < 0) throw failure(why_no_ring(errno, scope));
-    return std::make_unique<kernel_ring>(descriptor(wanted.out_fd), wanted.out_map_bytes);
+    return std::make_unique<kernel_ring>(tools::descriptor(wanted.out_fd), wanted.out_map_bytes);
 }
 
 } // namespace
 
 std::unique_ptr<event_source> open_ring_of_space(const space_file& of, std::uint32_t events) {
-    const descriptor file = open_file(of, "record");
+    const tools::descriptor file = open_file(of, "record");
     return open_ring(file.get(), HMMRT_EVENTS_OF_SPACE, events);
 }
 
 std::unique_ptr<event_source> open_ring_of_children(std::uint32_t events) {
-    const descriptor file = open_manager();
+    const tools::descriptor file = open_manager();
     return open_ring(file.get(), HMMRT_EVENTS_OF_CHILDREN, events);
 }
 
 std::unique_ptr<event_source> open_ring_of_machine(std::uint32_t events) {
-    const descriptor file = open_manager();
+    const tools::descriptor file = open_manager();
     return open_ring(file.get(), HMMRT_EVENTS_OF_MACHINE, events);
 }
 

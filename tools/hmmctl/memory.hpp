@@ -15,7 +15,7 @@ namespace hmmctl {
 /// A process and what we need to examine its memory.
 struct looked_at {
     process of;
-    std::vector<mapping> mappings;
+    std::vector<tools::mapping> mappings;
     std::unique_ptr<memory_queries> queries;
 };
 

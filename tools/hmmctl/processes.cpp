@@ -2,7 +2,7 @@
 #include "processes.hpp"
 
 #include "failure.hpp"
-#include "files.hpp"
+#include "lib/files.hpp"
 
 #include <fmt/format.h>
 
@@ -41,7 +41,7 @@ bool is_refusal(const std::error_code& error) {
 /// Is it a kernel thread or a process that has ended? Their files don't matter.
 bool has_no_files(const std::string& folder) {
     constexpr unsigned kernel_thread = 0x00200000; // PF_KTHREAD
-    const auto stat = read_file(folder + "/stat");
+    const auto stat = tools::read_file(folder + "/stat");
     // pid (name) state ppid pgrp session tty tpgid flags; the name may have parentheses
     const std::size_t behind = stat ? stat->rfind(')') : std::string::npos;
     if (behind == std::string::npos) return true;
@@ -76,7 +76,7 @@ held_spaces spaces_held(pid_t pid, const std::string& proc) {
         const std::string target = fs::read_symlink(file->path(), error).string();
         if (!error && target.ends_with(node)) {
             const std::string fd = file->path().filename().string();
-            const auto text = read_file(fmt::format("{}/fdinfo/{}", folder, fd));
+            const auto text = tools::read_file(fmt::format("{}/fdinfo/{}", folder, fd));
             if (!text) error.assign(errno, std::generic_category());
             if (auto found = text ? parse_fdinfo(*text) : std::nullopt)
                 held.spaces.push_back({{pid, number_in(fd)}, std::move(*found)});
@@ -100,8 +100,8 @@ uid_t uid_in(const std::string& status) {
 std::optional<process> owner_of(held_space found, const std::string& proc) {
     const pid_t pid = found.mirrored.pid;
     const std::string folder = fmt::format("{}/{}", proc, pid);
-    auto name = read_file(folder + "/comm");
-    const auto status = read_file(folder + "/status");
+    auto name = tools::read_file(folder + "/comm");
+    const auto status = tools::read_file(folder + "/status");
     if (!name || !status) return std::nullopt;
     if (name->ends_with('\n')) name->pop_back();
     return process{pid, uid_in(*status), std::move(*name), std::move(found.mirrored), found.file};
@@ -158,13 +158,13 @@ process find_process(pid_t pid, const std::string& proc) {
     throw failure(fmt::format("process {} does not use hmmrt", pid));
 }
 
-descriptor open_file(const space_file& wanted, const char* to_do) {
-    const descriptor process(static_cast<int>(syscall(SYS_pidfd_open, wanted.holder, 0)));
+tools::descriptor open_file(const space_file& wanted, const char* to_do) {
+    const tools::descriptor process(static_cast<int>(syscall(SYS_pidfd_open, wanted.holder, 0)));
     if (process.get() < 0 && errno == ESRCH)
         throw failure(fmt::format("process {} has exited", wanted.holder));
-    descriptor file(process.get() < 0
-                        ? -1
-                        : static_cast<int>(syscall(SYS_pidfd_getfd, process.get(), wanted.fd, 0)));
+    tools::descriptor file(process.get() < 0 ? -1
+                                             : static_cast<int>(syscall(
+                                                   SYS_pidfd_getfd, process.get(), wanted.fd, 0)));
     if (file.get() >= 0) return file;
     if (errno == EPERM)
         throw failure(

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "fdinfo.hpp"
-#include "files.hpp"
+#include "lib/files.hpp"
 
 #include <cstddef>
 #include <string>
@@ -43,7 +43,7 @@ process find_process(pid_t pid, const std::string& proc = "/proc");
 
 /// Duplicates a file of another process, which takes the right to trace it. @to_do says in messages
 /// what for. Throws failure if we lack that right or the process has ended.
-descriptor open_file(const space_file& wanted, const char* to_do);
+tools::descriptor open_file(const space_file& wanted, const char* to_do);
 
 /// Does the process have a file of its own space? False if we may not look at it.
 bool has_space(pid_t pid, const std::string& proc = "/proc");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "event_names.hpp"
 #include "failure.hpp"
-#include "files.hpp"
+#include "lib/files.hpp"
 #include "memory.hpp"
 #include "table.hpp"
 
@@ -64,14 +64,14 @@ looked_at look_at_memory(pid_t pid) {
     process of = find_process(pid);
     auto queries = std::make_unique<space_memory>(open_file(of.file, "inspect"), pid);
     const std::string folder = fmt::format("/proc/{}/", pid);
-    auto text = read_file(folder + "smaps");
+    auto text = tools::read_file(folder + "smaps");
     // kernels without CONFIG_PROC_PAGE_MONITOR don't have smaps
-    if (!text && errno == ENOENT) text = read_file(folder + "maps");
+    if (!text && errno == ENOENT) text = tools::read_file(folder + "maps");
     if (!text && errno == ENOENT) throw failure(fmt::format("process {} has exited", pid));
     if (!text)
         throw failure(
             fmt::format("cannot read the mappings of process {}: {}", pid, std::strerror(errno)));
-    return {std::move(of), parse_mappings(*text), std::move(queries)};
+    return {std::move(of), tools::parse_mappings(*text), std::move(queries)};
 }
 
 std::string changed_note(std::size_t count) {

@@ -38,7 +38,8 @@ bool is_listed(const memory_range& range) {
 }
 
 /// Adds the ranges of a mapping. Returns false if it went away.
-bool scan_mapping(memory_queries& queries, const mapping& of, std::vector<memory_range>& found) {
+bool scan_mapping(memory_queries& queries, const tools::mapping& of,
+                  std::vector<memory_range>& found) {
     const auto parts = parts_of(queries, of.start, of.end);
     if (!parts) return false;
     for (const advised_part& part : *parts) {
@@ -56,11 +57,11 @@ bool scan_mapping(memory_queries& queries, const mapping& of, std::vector<memory
 
 } // namespace
 
-bool can_be_queried(const mapping& of) {
+bool can_be_queried(const tools::mapping& of) {
     return of.end >> 63 == 0; // [vsyscall] is the kernel's
 }
 
-bool has_no_pages(const mapping& of) {
+bool has_no_pages(const tools::mapping& of) {
     if (is_object(of)) return false;
     return !of.readable || of.resident_bytes == 0u;
 }
@@ -112,9 +113,9 @@ std::vector<memory_range> merged(std::vector<memory_range> ranges) {
     return result;
 }
 
-range_scan scan_ranges(memory_queries& queries, const std::vector<mapping>& mappings) {
+range_scan scan_ranges(memory_queries& queries, const std::vector<tools::mapping>& mappings) {
     range_scan scan;
-    for (const mapping& of : mappings)
+    for (const tools::mapping& of : mappings)
         if (can_be_queried(of) && !scan_mapping(queries, of, scan.ranges)) scan.changed++;
     scan.ranges = merged(std::move(scan.ranges));
     return scan;

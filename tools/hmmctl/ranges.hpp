@@ -2,7 +2,7 @@
 // The ranges of a process that have advice or that a device has pages of.
 #pragma once
 
-#include "mappings.hpp"
+#include "lib/mappings.hpp"
 #include "space_memory.hpp"
 
 #include <cstddef>
@@ -44,10 +44,10 @@ struct range_scan {
 };
 
 /// Can we query the module about such a mapping?
-bool can_be_queried(const mapping& of);
+bool can_be_queried(const tools::mapping& of);
 
 /// Does the mapping certainly have no pages? We skip those, because looking for pages takes time.
-bool has_no_pages(const mapping& of);
+bool has_no_pages(const tools::mapping& of);
 
 /// Calls @look with each page's address and state. Returns false if a part of the range isn't
 /// mapped anymore.
@@ -64,6 +64,6 @@ std::vector<memory_range> merged(std::vector<memory_range> ranges);
 
 /// Finds the ranges that have advice, a page or a duplicate on a device, or a page that a device
 /// has mapped.
-range_scan scan_ranges(memory_queries& queries, const std::vector<mapping>& mappings);
+range_scan scan_ranges(memory_queries& queries, const std::vector<tools::mapping>& mappings);
 
 } // namespace hmmctl

@@ -24,7 +24,7 @@ void add_pages(std::vector<run>& runs, std::uint64_t start, std::uint64_t pages,
 }
 
 /// Returns nothing if the mapping disappeared.
-std::optional<std::vector<run>> runs_of(memory_queries& queries, const mapping& of) {
+std::optional<std::vector<run>> runs_of(memory_queries& queries, const tools::mapping& of) {
     std::vector<run> runs;
     if (has_no_pages(of))
         add_pages(runs, of.start, (of.end - of.start) / page_bytes, untouched);
@@ -36,14 +36,15 @@ std::optional<std::vector<run>> runs_of(memory_queries& queries, const mapping& 
     return runs;
 }
 
-bool is_shown(const mapping& of, const std::vector<run>& runs, bool all) {
+bool is_shown(const tools::mapping& of, const std::vector<run>& runs, bool all) {
     const bool takes_any = all || is_anonymous(of) || is_object(of);
     return std::any_of(runs.begin(), runs.end(), [&](const run& one) {
         return one.where != untouched && (takes_any || one.where != in_system_memory);
     });
 }
 
-void add_region(std::vector<region>& regions, const mapping& of, const std::vector<run>& runs) {
+void add_region(std::vector<region>& regions, const tools::mapping& of,
+                const std::vector<run>& runs) {
     if (regions.empty() || regions.back().end != of.start || regions.back().name != of.name)
         regions.push_back({of.start, of.start, of.name, {}});
     region& last = regions.back();
@@ -189,10 +190,10 @@ std::string legend_of(const std::vector<region>& regions, std::uint64_t pages_of
 
 } // namespace
 
-residency_scan scan_residency(memory_queries& queries, const std::vector<mapping>& mappings,
+residency_scan scan_residency(memory_queries& queries, const std::vector<tools::mapping>& mappings,
                               bool all) {
     residency_scan scan;
-    for (const mapping& of : mappings) {
+    for (const tools::mapping& of : mappings) {
         if (!can_be_queried(of)) continue;
         const auto runs = runs_of(queries, of);
         if (!runs)

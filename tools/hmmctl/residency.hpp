@@ -2,7 +2,7 @@
 // A map that shows where a process's pages are.
 #pragma once
 
-#include "mappings.hpp"
+#include "lib/mappings.hpp"
 #include "space_memory.hpp"
 
 #include <cstddef>
@@ -34,7 +34,7 @@ struct residency_scan {
 
 /// Finds where all pages of the mappings are. Leaves out mappings without a page in memory and,
 /// unless @all is set, file mappings of which no device has a page or a duplicate.
-residency_scan scan_residency(memory_queries& queries, const std::vector<mapping>& mappings,
+residency_scan scan_residency(memory_queries& queries, const std::vector<tools::mapping>& mappings,
                               bool all);
 
 /// Adds up the pages of all regions, by place.

@@ -2,7 +2,7 @@
 #include "run_program.hpp"
 
 #include "failure.hpp"
-#include "files.hpp"
+#include "lib/files.hpp"
 
 #include <fmt/format.h>
 
@@ -28,8 +28,8 @@ constexpr int not_started = 127; // as in shells
 }
 
 /// Returns a memory file with this text, positioned at its start.
-descriptor file_with(const std::string& text) {
-    descriptor file(memfd_create("hmmctl input", MFD_CLOEXEC));
+tools::descriptor file_with(const std::string& text) {
+    tools::descriptor file(memfd_create("hmmctl input", MFD_CLOEXEC));
     if (file.get() < 0) fail_to("create a memory file");
     for (std::size_t done = 0; done < text.size();) {
         const ssize_t wrote = write(file.get(), text.data() + done, text.size() - done);
@@ -73,11 +73,11 @@ std::string read_all(int from) {
 
 std::string output_of(const std::vector<std::string>& command, const std::string& input,
                       const std::string& if_failed, const std::string& if_missing) {
-    const descriptor in = file_with(input);
+    const tools::descriptor in = file_with(input);
     std::array<int, 2> ends;
     if (pipe2(ends.data(), O_CLOEXEC) != 0) fail_to("create a pipe");
-    const descriptor from(ends[0]);
-    std::optional<descriptor> to(ends[1]);
+    const tools::descriptor from(ends[0]);
+    std::optional<tools::descriptor> to(ends[1]);
     const pid_t child = fork();
     if (child < 0) fail_to("fork");
     if (child == 0) become(command, in.get(), ends[1]);

@@ -2,7 +2,7 @@
 // What the module knows about a process's memory: where its pages are, and its advice.
 #pragma once
 
-#include "files.hpp"
+#include "lib/files.hpp"
 
 #include <linux/hmmrt.h>
 
@@ -35,14 +35,14 @@ class memory_queries {
 class space_memory : public memory_queries {
   public:
     /// @file is an open file of the process's space.
-    explicit space_memory(descriptor file, pid_t pid) : file_(std::move(file)), pid_(pid) {}
+    explicit space_memory(tools::descriptor file, pid_t pid) : file_(std::move(file)), pid_(pid) {}
 
     std::optional<hmmrt_range_attributes> attributes(std::uint64_t start,
                                                      std::uint64_t bytes) override;
     bool pages(std::uint64_t start, std::span<hmmrt_page> into) override;
 
   private:
-    descriptor file_;
+    tools::descriptor file_;
     pid_t pid_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "symbols.hpp"
 
-#include "files.hpp"
+#include "lib/files.hpp"
 
 #include <fmt/format.h>
 
@@ -32,8 +32,8 @@ bool read_at(int file, std::uint64_t offset, Value& value) {
 std::optional<std::string> output_of(std::vector<std::string> command) {
     std::array<int, 2> ends;
     if (pipe2(ends.data(), O_CLOEXEC) < 0) return std::nullopt;
-    const descriptor from(ends[0]);
-    std::optional<descriptor> to(ends[1]);
+    const tools::descriptor from(ends[0]);
+    std::optional<tools::descriptor> to(ends[1]);
     std::vector<char*> arguments;
     arguments.reserve(command.size() + 1);
     for (std::string& word : command)
@@ -104,7 +104,7 @@ std::string place_without_line(const instruction& of) {
 std::optional<std::uint64_t> address_in_file(const std::string& path, std::uint64_t offset) {
     std::error_code error;
     if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
-    const descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    const tools::descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
     Elf64_Ehdr elf;
     if (file.get() < 0 || !read_at(file.get(), 0, elf) ||
         std::memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0 || elf.e_ident[EI_CLASS] != ELFCLASS64 ||

@@ -4,8 +4,8 @@
 #include "clocks.hpp"
 #include "devices.hpp"
 #include "failure.hpp"
-#include "files.hpp"
 #include "json.hpp"
+#include "lib/files.hpp"
 
 #include <fmt/format.h>
 
@@ -227,7 +227,7 @@ trace parse_trace(std::string_view bytes) {
 }
 
 trace read_trace(const std::string& path) {
-    const auto bytes = read_file(path);
+    const auto bytes = tools::read_file(path);
     if (!bytes) throw failure(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
     try {
         return parse_trace(*bytes);

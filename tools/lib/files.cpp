@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-namespace hmmctl {
+namespace tools {
 
 descriptor::~descriptor() {
     if (fd_ >= 0) close(fd_);
@@ -32,4 +32,4 @@ int open_error(const std::string& path) {
     return file.get() < 0 ? errno : 0;
 }
 
-} // namespace hmmctl
+} // namespace tools

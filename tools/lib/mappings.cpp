@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-namespace hmmctl {
+namespace tools {
 namespace {
 
 /// Removes the text up to a delimiter from the start of @line, and returns it.
@@ -80,4 +80,4 @@ bool is_anonymous(const mapping& of) {
            of.name.starts_with("[anon:") || of.name.starts_with("[anon_shmem:");
 }
 
-} // namespace hmmctl
+} // namespace tools

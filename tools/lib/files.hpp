@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-namespace hmmctl {
+namespace tools {
 
 /// Returns the contents of a file, or nothing, with errno set.
 std::optional<std::string> read_file(const std::string& path);
@@ -27,4 +27,4 @@ class descriptor {
     int fd_;
 };
 
-} // namespace hmmctl
+} // namespace tools

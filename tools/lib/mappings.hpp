@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace hmmctl {
+namespace tools {
 
 struct mapping {
     std::uint64_t start = 0, end = 0; ///< addresses; @end is exclusive
@@ -27,4 +27,4 @@ bool is_object(const mapping& of);
 /// Is it anonymous memory, such as heap, stack or shared anonymous memory?
 bool is_anonymous(const mapping& of);
 
-} // namespace hmmctl
+} // namespace tools
