@@ -8,7 +8,7 @@
 #include "allocation_sites.hpp"
 #include "allocations.hpp"
 #include "child.hpp"
-#include "run_program.hpp"
+#include "helpers.hpp"
 #include "trace_file.hpp"
 
 #include <gtest/gtest.h>

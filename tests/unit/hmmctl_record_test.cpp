@@ -178,6 +178,15 @@ TEST(HmmctlChild, ThatCannotBeExecutedIsAFailure) {
               "cannot start /no/such/program: No such file or directory");
 }
 
+TEST(HmmctlChild, MayBeAScriptThatNamesNoInterpreter) {
+    const fs::path script = fs::temp_directory_path() / ("hmmctl-" + std::to_string(getpid()));
+    std::ofstream(script) << "exit $1\n";
+    fs::permissions(script, fs::perms::owner_all);
+    const signal_watch signals;
+    EXPECT_EQ(child({script, "7"}, signals).wait(), 7);
+    fs::remove(script);
+}
+
 TEST(HmmctlChild, GetsItsSignals) {
     const signal_watch signals;
     const child command({"sh", "-c", "kill -INT $$; exit 1"}, signals);

@@ -5,8 +5,10 @@
 #include "measurement.hpp"
 #include "work.hpp"
 
+#include <csignal>
 #include <cstdio>
 #include <string_view>
+#include <sys/prctl.h>
 
 namespace {
 
@@ -27,6 +29,7 @@ int measure(const char* text) {
         std::fputs("hmmctl-bench: `hmmctl bench` starts this program\n", stderr);
         return used_wrongly;
     }
+    prctl(PR_SET_PDEATHSIG, SIGTERM); // a measurement without hmmctl has no reader
     return print(bench::measure(plan));
 }
 

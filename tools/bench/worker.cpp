@@ -2,6 +2,7 @@
 #include "worker.hpp"
 
 #include "failure.hpp"
+#include "lib/spawn.hpp"
 #include "work.hpp"
 
 #include <algorithm>
@@ -9,9 +10,9 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <system_error>
 #include <unistd.h>
 #include <utility>
 
@@ -24,45 +25,16 @@ using hmmctl::failure;
     throw failure(std::string("cannot ") + what + ": " + std::strerror(error));
 }
 
-std::string name_of(const std::string& variable) {
-    return variable.substr(0, variable.find('=') + 1);
-}
-
-/// Returns this process's environment with some variables replaced.
-std::vector<std::string> environment_with(std::vector<std::string> variables) {
-    const std::size_t given = variables.size();
-    for (char** next = environ; *next != nullptr; next++) {
-        const std::string one = *next;
-        const auto end = variables.begin() + static_cast<std::ptrdiff_t>(given);
-        if (std::none_of(variables.begin(), end, [&](const std::string& other) {
-                return one.compare(0, name_of(other).size(), name_of(other)) == 0;
-            }))
-            variables.push_back(one);
+pid_t spawn(const std::vector<std::string>& variables, int socket) {
+    try {
+        return tools::start({"hmmctl-bench", worker_argument},
+                            {.path = "/proc/self/exe",
+                             .environment = tools::environment_with(variables),
+                             .in = socket,
+                             .out = socket});
+    } catch (const std::system_error& error) {
+        fail(error.code().value(), "start a process that measures");
     }
-    return variables;
-}
-
-std::vector<char*> pointers_to(std::vector<std::string>& texts) {
-    std::vector<char*> result;
-    result.reserve(texts.size() + 1);
-    for (std::string& text : texts)
-        result.push_back(text.data());
-    result.push_back(nullptr);
-    return result;
-}
-
-pid_t spawn(std::vector<std::string> environment, int socket) {
-    std::vector<std::string> command = {"hmmctl-bench", worker_argument};
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, socket, STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, socket, STDOUT_FILENO);
-    pid_t pid = -1;
-    const int error = posix_spawn(&pid, "/proc/self/exe", &actions, nullptr,
-                                  pointers_to(command).data(), pointers_to(environment).data());
-    posix_spawn_file_actions_destroy(&actions);
-    if (error != 0) fail(error, "start a process that measures");
-    return pid;
 }
 
 } // namespace
@@ -73,7 +45,7 @@ worker::worker(const std::vector<std::string>& variables) {
         fail(errno, "make a socket");
     socket_.emplace(ends[0]);
     const tools::descriptor its_end(ends[1]);
-    pid_ = spawn(environment_with(variables), its_end.get());
+    pid_ = spawn(variables, its_end.get());
 }
 
 worker::worker(worker&& other) noexcept

@@ -2,7 +2,7 @@
 #include "allocation_file.hpp"
 
 #include "failure.hpp"
-#include "helper_file.hpp"
+#include "helpers.hpp"
 
 #include <fmt/format.h>
 

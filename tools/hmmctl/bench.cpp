@@ -5,8 +5,7 @@
 #include "bench_plot.hpp"
 #include "bench_result.hpp"
 #include "failure.hpp"
-#include "helper_file.hpp"
-#include "run_program.hpp"
+#include "helpers.hpp"
 #include "table.hpp"
 
 #include <fmt/format.h>

@@ -2,19 +2,16 @@
 #include "symbols.hpp"
 
 #include "lib/files.hpp"
+#include "lib/spawn.hpp"
 
 #include <fmt/format.h>
 
-#include <array>
-#include <cerrno>
 #include <cstring>
 #include <elf.h>
 #include <fcntl.h>
 #include <filesystem>
 #include <map>
-#include <spawn.h>
 #include <sstream>
-#include <sys/wait.h>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
@@ -30,35 +27,14 @@ bool read_at(int file, std::uint64_t offset, Value& value) {
 
 /// Returns a program's output, or nothing if it fails.
 std::optional<std::string> output_of(std::vector<std::string> command) {
-    std::array<int, 2> ends;
-    if (pipe2(ends.data(), O_CLOEXEC) < 0) return std::nullopt;
-    const tools::descriptor from(ends[0]);
-    std::optional<tools::descriptor> to(ends[1]);
-    std::vector<char*> arguments;
-    arguments.reserve(command.size() + 1);
-    for (std::string& word : command)
-        arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    pid_t pid = 0;
-    const int error =
-        posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    to.reset();
-    if (error != 0) return std::nullopt;
-    std::string text;
-    std::array<char, 4096> buffer;
-    ssize_t got = 0;
-    while ((got = read(from.get(), buffer.data(), buffer.size())) > 0 ||
-           (got < 0 && errno == EINTR))
-        text.append(buffer.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
-    int status = -1;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        continue;
-    return status == 0 ? std::optional(text) : std::nullopt;
+    const tools::descriptor nowhere(open("/dev/null", O_WRONLY | O_CLOEXEC));
+    try {
+        tools::finished done = tools::run(std::move(command), {.err = nowhere.get()});
+        if (done.status == 0) return std::move(done.output);
+    } catch (const std::system_error&) {
+        // addr2line is optional
+    }
+    return std::nullopt;
 }
 
 /// For each function that is inlined at an address, addr2line writes a line with FUNCTION and one

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// File descriptors, and the contents of files.
 #pragma once
 
 #include <optional>
@@ -6,6 +7,8 @@
 
 namespace tools {
 
+/// Reads a file from its current position to its end. Returns nothing on failure, with errno set.
+std::optional<std::string> read_all(int file);
 /// Returns the contents of a file, or nothing, with errno set.
 std::optional<std::string> read_file(const std::string& path);
 

@@ -6,10 +6,15 @@
  */
 #include "build.hpp"
 
-#include "process.hpp"
+#include "lib/files.hpp"
+#include "lib/spawn.hpp"
+#include "temporary_folder.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <fcntl.h>
+#include <filesystem>
 #include <fstream>
 #include <initializer_list>
 #include <iostream>
@@ -39,6 +44,26 @@ language language_of(const input_file& input) {
 
 void append(words& to, const words& from) {
     to.insert(to.end(), from.begin(), from.end());
+}
+
+/// The command, quoted for a shell.
+std::string quoted(const words& command) {
+    std::string line;
+    for (const std::string& word : command) {
+        if (!line.empty()) line += ' ';
+        const bool plain =
+            word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                   "_-+=./,:@%") == std::string::npos;
+        if (plain && !word.empty()) {
+            line += word;
+            continue;
+        }
+        line += '\'';
+        for (const char c : word)
+            line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+        line += '\'';
+    }
+    return line;
 }
 
 class builder {
@@ -153,7 +178,7 @@ class builder {
     }
     int run_command(const words& command) const {
         show(command);
-        return wanted_.dry_run ? 0 : wait_for(start(command));
+        return wanted_.dry_run ? 0 : tools::wait_for(tools::start(command));
     }
 
     /// The command for C and C++ files, and the common start for both halves of a CUDA file.
@@ -264,9 +289,12 @@ class builder {
         show(device);
         if (wanted_.dry_run) return 0;
         const std::string errors = folder_.file("device.errors");
-        const pid_t device_process = start(device, errors);
-        const int host_status = wait_for(start(host));
-        const int device_status = wait_for(device_process);
+        const tools::descriptor to(
+            open(errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+        if (to.get() < 0) throw std::system_error(errno, std::generic_category(), errors);
+        const pid_t device_process = tools::start(device, {.err = to.get()});
+        const int host_status = tools::wait_for(tools::start(host));
+        const int device_status = tools::wait_for(device_process);
         if (host_status != 0) return host_status;
         std::ifstream text(errors);
         if (text.peek() != std::ifstream::traits_type::eof()) std::cerr << text.rdbuf();

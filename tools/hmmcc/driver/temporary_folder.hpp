@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Runs programs, and manages temporary files.
 #pragma once
 
-#include "options.hpp"
-
 #include <filesystem>
-#include <sys/types.h>
+#include <string>
 
 namespace hmmcc {
 
@@ -22,14 +19,5 @@ class temporary_folder {
   private:
     std::filesystem::path path_;
 };
-
-/// Starts a program, with stderr redirected to @errors if that isn't empty. Throws
-/// std::system_error.
-pid_t start(const words& command, const std::string& errors = "");
-/// Returns the exit status, 128 + N for signal N.
-int wait_for(pid_t process);
-
-/// The command, quoted for a shell.
-std::string quoted(const words& command);
 
 } // namespace hmmcc

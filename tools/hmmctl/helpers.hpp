@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Runs helper programs.
+// Programs and libraries that hmmctl needs.
 #pragma once
 
 #include <string>
 #include <vector>
 
 namespace hmmctl {
+
+/// Returns the path of a program or library that belongs to hmmctl, in hmmctl's folder or in the
+/// folder where such files are installed. Throws failure if neither has it.
+std::string helper_file(const char* name);
 
 /// Runs a program with @input as its standard input, waits for it, and returns its standard output.
 /// It inherits our standard error, where it reports its own errors. Throws failure with @if_failed
