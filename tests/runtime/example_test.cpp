@@ -2,50 +2,32 @@
 // Runs examples that check their own results, with small inputs. They must exit
 // with status 0.
 
+#include "lib/files.hpp"
+#include "lib/spawn.hpp"
+
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <spawn.h>
 #include <string>
-#include <sys/wait.h>
+#include <sys/mman.h>
 #include <unistd.h>
+#include <utility>
 #include <vector>
-
-extern char** environ;
 
 namespace {
 
 struct outcome {
-    int status; ///< -1 if it did not exit
+    int status; ///< 128 + N if signal N ended it
     std::string errors;
 };
 
 /// Runs the example @command[0].
 outcome run(std::vector<std::string> command) {
     command[0] = HMMRT_EXAMPLES "/" + command[0];
-    std::vector<char*> arguments;
-    for (std::string& each : command)
-        arguments.push_back(each.data());
-    arguments.push_back(nullptr);
-    std::FILE* const errors = std::tmpfile();
-    if (errors == nullptr) return {-1, "no temporary file"};
-    posix_spawn_file_actions_t files;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_adddup2(&files, fileno(errors), STDERR_FILENO);
-    outcome result = {-1, ""};
-    pid_t process = 0;
-    int status = 0;
-    if (posix_spawn(&process, arguments[0], &files, nullptr, arguments.data(), environ) == 0 &&
-        waitpid(process, &status, 0) == process && WIFEXITED(status))
-        result.status = WEXITSTATUS(status);
-    posix_spawn_file_actions_destroy(&files);
-    std::rewind(errors);
-    for (int c; (c = std::fgetc(errors)) != EOF;)
-        result.errors += static_cast<char>(c);
-    std::fclose(errors);
-    return result;
+    const tools::descriptor errors(memfd_create("errors", MFD_CLOEXEC));
+    const int status = tools::wait_for(tools::start(std::move(command), {.err = errors.get()}));
+    lseek(errors.get(), 0, SEEK_SET);
+    return {status, tools::read_all(errors.get()).value_or("")};
 }
 
 void expect_success(const std::vector<std::string>& command) {

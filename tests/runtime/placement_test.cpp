@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Discarded memory, registered memory, prefetches with reports, and pointers.
 #include "capability.hpp"
+#include "lib/files.hpp"
+#include "lib/mappings.hpp"
 #include "mapped_fixture.hpp"
 
 #include <cstring>
 #include <fcntl.h>
-#include <fstream>
 #include <span>
-#include <sstream>
 #include <string>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -26,17 +26,9 @@ class Placement : public OnMappedMemory {
     /// Returns true if the kernel reports this address's mapping as locked.
     static bool is_locked(const void* ptr) {
         const auto at = reinterpret_cast<std::uintptr_t>(ptr);
-        std::ifstream mappings("/proc/self/smaps");
-        bool here = false;
-        for (std::string line; std::getline(mappings, line);) {
-            std::istringstream words(line);
-            std::uintptr_t begin = 0, end = 0;
-            char dash = 0;
-            if (words >> std::hex >> begin >> dash >> end && dash == '-')
-                here = begin <= at && at < end;
-            else if (here && line.starts_with("VmFlags:"))
-                return line.find(" lo") != std::string::npos;
-        }
+        const std::string smaps = tools::read_file("/proc/self/smaps").value_or("");
+        for (const tools::mapping& of : tools::parse_mappings(smaps))
+            if (of.start <= at && at < of.end) return of.flags.find(" lo") != std::string::npos;
         ADD_FAILURE() << "not mapped";
         return false;
     }

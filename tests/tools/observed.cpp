@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "observed.hpp"
 
+#include "lib/spawn.hpp"
+
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
@@ -11,13 +13,7 @@ observed::observed() {
     int to[2], from[2];
     EXPECT_EQ(pipe2(to, O_CLOEXEC), 0);
     EXPECT_EQ(pipe2(from, O_CLOEXEC), 0);
-    pid_ = fork();
-    if (pid_ == 0) {
-        dup2(to[0], STDIN_FILENO);
-        dup2(from[1], STDOUT_FILENO);
-        execl(OBSERVED, "observed", "--observed", nullptr);
-        _exit(1);
-    }
+    pid_ = tools::start({OBSERVED, "--observed"}, {.in = to[0], .out = from[1]});
     close(to[0]);
     close(from[1]);
     to_ = to[1];

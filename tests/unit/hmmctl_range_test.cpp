@@ -58,6 +58,8 @@ TEST(HmmctlMappings, HaveTheResidentSizeOfSmaps) {
     ASSERT_EQ(found.size(), 2u);
     EXPECT_EQ(found[0].resident_bytes, 4096u);
     EXPECT_EQ(found[1].resident_bytes, 0u);
+    EXPECT_EQ(found[0].flags, " rd ex mr mw me ");
+    EXPECT_EQ(found[1].flags, "");
     EXPECT_FALSE(has_no_pages(found[0]));
     EXPECT_TRUE(has_no_pages(found[1]));
 }

@@ -45,7 +45,8 @@ std::optional<mapping> parse_first_line(std::string_view line) {
                    permissions.find('r') != std::string_view::npos,
                    permissions.find('x') != std::string_view::npos,
                    std::string(line),
-                   std::nullopt};
+                   std::nullopt,
+                   ""};
 }
 
 /// `Rss:                 132 kB`
@@ -67,6 +68,8 @@ std::vector<mapping> parse_mappings(std::string_view text) {
             found.push_back(std::move(*first));
         else if (const auto resident = resident_bytes_in(line); resident && !found.empty())
             found.back().resident_bytes = resident;
+        else if (line.starts_with("VmFlags:") && !found.empty())
+            found.back().flags = line.substr(line.find(':') + 1);
     }
     return found;
 }

@@ -15,7 +15,9 @@ struct mapping {
     std::uint64_t offset = 0;         ///< of @start in the file
     bool readable = false, executable = false;
     std::string name; ///< path, or a name like `[heap]`; may be any bytes; "" if it has none
-    std::optional<std::uint64_t> resident_bytes; ///< only from smaps
+    // only from smaps
+    std::optional<std::uint64_t> resident_bytes;
+    std::string flags; ///< VmFlags, each after a space
 };
 
 /// Parses mappings in the format of maps or smaps. Skips other lines.

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "browser.hpp"
 
+#include "lib/files.hpp"
+#include "lib/spawn.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -11,7 +14,6 @@
 #include <fstream>
 #include <iterator>
 #include <poll.h>
-#include <spawn.h>
 #include <stdexcept>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -21,8 +23,6 @@
 extern "C" { // missing in the header of glibc 2.36
 #include <sys/pidfd.h>
 }
-
-extern char** environ;
 
 // ---- files
 
@@ -59,34 +59,24 @@ temporary_folder::~temporary_folder() {
 
 namespace {
 
-std::vector<char*> pointers_to(texts& words) {
-    std::vector<char*> pointers;
-    for (std::string& word : words)
-        pointers.push_back(word.data());
-    pointers.push_back(nullptr);
-    return pointers;
-}
-
 /// Starts a command in a process group of its own.
-pid_t start(texts command, texts environment, const std::string& out, const std::string& err) {
-    constexpr int flags = O_WRONLY | O_CREAT | O_TRUNC;
-    posix_spawn_file_actions_t files;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, out.c_str(), flags, 0600);
-    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, err.c_str(), flags, 0600);
-    posix_spawnattr_t attributes;
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-    pid_t process = 0;
-    const int error = posix_spawnp(&process, command[0].c_str(), &files, &attributes,
-                                   pointers_to(command).data(), pointers_to(environment).data());
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&files);
-    if (error == ENOENT && command[0] == "chromium")
-        throw std::runtime_error("chromium is missing: install the Debian package chromium");
-    if (error != 0) throw std::system_error(error, std::generic_category(), command[0]);
-    return process;
+pid_t start(const texts& command, const texts& environment, const std::string& out,
+            const std::string& err) {
+    constexpr int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
+    const tools::descriptor nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    const tools::descriptor to_out(open(out.c_str(), flags, 0600));
+    const tools::descriptor to_err(open(err.c_str(), flags, 0600));
+    try {
+        return tools::start(command, {.environment = environment,
+                                      .in = nothing.get(),
+                                      .out = to_out.get(),
+                                      .err = to_err.get(),
+                                      .new_group = true});
+    } catch (const std::system_error& error) {
+        if (error.code() == std::errc::no_such_file_or_directory && command[0] == "chromium")
+            throw std::runtime_error("chromium is missing: install the Debian package chromium");
+        throw;
+    }
 }
 
 /// Returns true if the process ends in time.
@@ -132,13 +122,6 @@ output run(const texts& command, const texts& environment, const temporary_folde
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         throw std::runtime_error(command[0] + " fails:\n" + made.err);
     return made;
-}
-
-texts own_environment() {
-    texts variables;
-    for (char** each = environ; *each; each++)
-        variables.emplace_back(*each);
-    return variables;
 }
 
 output browse(const std::string& page, const temporary_folder& folder, const texts& options) {

@@ -31,10 +31,8 @@ struct output {
     std::string out, err;
 };
 
-texts own_environment();
-
-/// Runs a command that must succeed. Kills its remaining processes, which could still write to the
-/// folder.
+/// Runs a command that must succeed, in our environment if @environment is empty. Kills its
+/// remaining processes, which could still write to the folder.
 output run(const texts& command, const texts& environment, const temporary_folder& folder);
 
 /// Shows a page. @options determine what the browser writes. It doesn't get the environment of a

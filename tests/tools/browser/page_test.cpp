@@ -169,7 +169,7 @@ class PageInABrowser : public testing::Test {
     PageInABrowser() {
         const std::string trace = folder / "trace", page = folder / "report.html";
         write_page_trace(trace);
-        run({HMMCTL, "trace", "report", "--html", page, trace}, own_environment(), folder);
+        run({HMMCTL, "trace", "report", "--html", page, trace}, {}, folder);
         report = contents_of(page);
     }
 
