@@ -4,7 +4,6 @@
 #include "messages.hpp"
 
 #include "bench_plan.hpp"
-#include "bench_plot.hpp"
 #include "failure.hpp"
 
 namespace {

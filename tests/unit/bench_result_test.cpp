@@ -3,7 +3,6 @@
 #include "bench_fixture.hpp"
 #include "hmmctl_failure.hpp"
 
-#include "bench_compare.hpp"
 #include "bench_plan.hpp"
 #include "json_schema.hpp"
 

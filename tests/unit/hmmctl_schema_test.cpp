@@ -4,7 +4,6 @@
 #include "hmmctl_report.hpp"
 
 #include "bench.hpp"
-#include "bench_compare.hpp"
 #include "commands.hpp"
 #include "event_names.hpp"
 #include "memory.hpp"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "case_runner.hpp"
 
+#include "measure.hpp"
+
 #include <cstring>
 #include <memory>
 

@@ -2,20 +2,26 @@
 #include "measurement.hpp"
 
 #include "case_runner.hpp"
+#include "devices.hpp"
+#include "event_names.hpp"
+#include "event_ring.hpp"
 #include "failure.hpp"
+#include "lib/files.hpp"
 #include "peers.hpp"
-#include "phases.hpp"
-#include "scaling.hpp"
 #include "table.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
+#include <sys/ioctl.h>
 #include <sys/utsname.h>
 #include <thread>
+#include <unistd.h>
 
 namespace bench {
 namespace {
@@ -111,6 +117,55 @@ void require_memory(const bench_plan& plan, const hmmctl::bench_device& device) 
         throw failure(fmt::format("footprint {} is {} of data, and the patterns have at most {}",
                                   largest, hmmctl::size_text(data), hmmctl::size_text(most_bytes)));
 }
+
+// ---- phases
+
+using phase_sums = std::map<std::string, std::uint64_t>;
+
+constexpr std::uint32_t ring_events = 1u << 17;
+
+/// Opens this process's space. A process only has one, so it is the runtime's.
+tools::descriptor own_space() {
+    tools::descriptor file = hmmctl::open_manager();
+    hmmrt_space_create create = {};
+    create.size = sizeof(create);
+    if (ioctl(file.get(), HMMRT_IOC_SPACE_CREATE, &create) != 0)
+        throw failure(std::string("cannot open the space: ") + std::strerror(errno));
+    return file;
+}
+
+bool has_wanted_phases(const hmmrt_event& event) {
+    return event.type == HMMRT_EVENT_DEVICE_FAULT || event.type == HMMRT_EVENT_CPU_FAULT ||
+           (event.type == HMMRT_EVENT_MIGRATION && event.cause == HMMRT_CAUSE_PREFETCH);
+}
+
+/// Records the events of this process, from its construction.
+class phase_recorder {
+  public:
+    /// Throws failure if events can't be recorded here.
+    phase_recorder()
+        : space_(own_space()),
+          ring_(hmmctl::open_ring_of_space({getpid(), space_.get()}, ring_events)) {}
+
+    /// Returns the time of device faults, CPU faults and prefetches, in nanoseconds, and
+    /// dropped_events.
+    phase_sums take() {
+        std::vector<hmmrt_event> events;
+        ring_->read(events);
+        phase_sums sums;
+        for (std::size_t phase = 0; phase < HMMRT_EVENT_PHASES; phase++) {
+            std::uint64_t& sum = sums[hmmctl::phase_name(phase)];
+            for (const hmmrt_event& event : events)
+                if (has_wanted_phases(event)) sum += event.phase[phase];
+        }
+        sums["dropped_events"] = hmmctl::sum_of(ring_->dropped());
+        return sums;
+    }
+
+  private:
+    tools::descriptor space_;
+    std::unique_ptr<hmmctl::event_source> ring_;
+};
 
 // ---- cases
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "peers.hpp"
 
+#include "measure.hpp"
 #include "patterns.hpp"
 #include "program_memory.hpp"
 

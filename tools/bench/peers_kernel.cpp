@@ -2,6 +2,7 @@
 // The kernel's own ways to move a page, which programs can use without a module.
 #include "peers.hpp"
 
+#include "measure.hpp"
 #include "patterns.hpp"
 #include "program_memory.hpp"
 

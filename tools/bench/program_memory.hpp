@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Memory for measurements, and timing.
+// Memory for measurements.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <span>
 
 namespace bench {
-
-template <class Function>
-double seconds(Function f) {
-    const auto start = std::chrono::steady_clock::now();
-    f();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 /// The pages that a mapping should have, in the order of hmmctl::bench_pages().
 enum class page_kind { single, huge, system };

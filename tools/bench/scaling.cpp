@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "scaling.hpp"
-
+#include "measurement.hpp"
 #include "patterns.hpp"
 #include "work.hpp"
 #include "worker.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "bench_compare.hpp"
+#include "bench_result.hpp"
 
 #include "table.hpp"
 

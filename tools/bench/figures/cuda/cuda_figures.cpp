@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Compares kernels on one lane with loops on one CPU thread, and prints the ratios of their times.
-#include "../measure.hpp"
+#include "../../measure.hpp"
 #include "figures.hpp"
 
 #include <cuda_runtime.h>

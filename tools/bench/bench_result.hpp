@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Results of `hmmctl bench`, as in its files.
+// Results of `hmmctl bench`, as in its files, and what we make of them: text, plots, comparisons.
 #pragma once
 
 #include "json.hpp"
@@ -114,5 +114,35 @@ std::optional<double> speedup_of(const bench_result& result, const bench_scaling
 
 /// Returns tables of all times and their ratios.
 std::string text_of(const bench_result& result);
+
+enum class plot_format { svg, png };
+
+/// Returns a gnuplot script that writes plots to standard output: a panel of bars for each
+/// footprint, one for the peers, and one for scaling. Throws failure if the result has none of
+/// these.
+std::string plot_script(const bench_result& result, plot_format format);
+
+/// A measurement that two results have: a case with the same data, a peer with the same number of
+/// operations, or a scaling with the same number of pages.
+struct bench_difference {
+    std::string pattern, transfer; ///< for a peer or a scaling, "" and its name
+    double footprint = 0;
+    times before, after;
+
+    /// The ratio of the medians.
+    double ratio() const { return after.median() / before.median(); }
+    /// Is the difference larger than the spread of either?
+    bool is_clear() const;
+};
+
+struct bench_comparison {
+    std::vector<bench_difference> common;
+    unsigned only_before = 0, only_after = 0; ///< cases and peers that the other lacks
+    bool same_machine = true;                 ///< as far as the results tell
+};
+
+bench_comparison compare(const bench_result& before, const bench_result& after);
+json to_json(const bench_comparison& of);
+std::string text_of(const bench_comparison& of);
 
 } // namespace hmmctl

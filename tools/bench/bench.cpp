@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "bench.hpp"
 
-#include "bench_compare.hpp"
-#include "bench_plot.hpp"
 #include "bench_result.hpp"
 #include "failure.hpp"
 #include "helpers.hpp"

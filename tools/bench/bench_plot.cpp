@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "bench_plot.hpp"
-
 #include "bench_plan.hpp"
+#include "bench_result.hpp"
 #include "failure.hpp"
 #include "table.hpp"
 
