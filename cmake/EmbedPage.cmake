@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # cmake -DPAGE=FOLDER -DTO=FILE -P: writes a C++ file that has the page of hmmctl's HTML report.
-set(text "// Made by cmake/EmbedPage.cmake.\n#include \"html_page.hpp\"\n\nnamespace hmmctl {\n\n")
+set(text "// Made by cmake/EmbedPage.cmake.\n#include \"html_report.hpp\"\n\nnamespace hmmctl {\n\n")
 foreach(kind html css js)
   file(READ ${PAGE}/report.${kind} content)
   string(FIND "${content}" ")page\"" end)

@@ -215,7 +215,7 @@ TEST(HmmctlCode, OfThisProcessGetsNames) {
     const auto ip = reinterpret_cast<std::uint64_t>(&parse_code);
     const symbol found = symbol_of(self, ip);
     EXPECT_TRUE(mentions(found.function, {"parse_code"}));
-    EXPECT_TRUE(mentions(found.place, {"code_map.cpp:"}));
+    EXPECT_TRUE(mentions(found.place, {"symbols.cpp:"}));
 }
 
 /// Its first instruction belongs to no other function, whatever the compiler inlines.
@@ -237,7 +237,7 @@ TEST(HmmctlCode, OfSeveralProcessesGetsNamesInOrder) {
     EXPECT_EQ(found[1].place, "0x1234");
     EXPECT_EQ(found[1].function, "");
     EXPECT_TRUE(mentions(found[2].function, {"parse_code"}));
-    EXPECT_TRUE(mentions(found[2].place, {"code_map.cpp:"}));
+    EXPECT_TRUE(mentions(found[2].place, {"symbols.cpp:"}));
     EXPECT_TRUE(symbols_of({}).empty());
 }
 

@@ -3,7 +3,7 @@
 // the values match the events.
 #include "hmmctl_report.hpp"
 
-#include "trace_rocprof_sys.hpp"
+#include "trace_export.hpp"
 
 #include <gtest/gtest.h>
 

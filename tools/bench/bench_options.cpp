@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "bench.hpp"
-#include "request.hpp"
+#include "command_line.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "command_tree.hpp"
-
-#include "request.hpp"
+#include "command_line.hpp"
 
 namespace hmmctl {
 namespace {

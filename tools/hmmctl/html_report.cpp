@@ -2,7 +2,6 @@
 #include "html_report.hpp"
 
 #include "event_names.hpp"
-#include "html_page.hpp"
 #include "table.hpp"
 
 #include <fmt/format.h>

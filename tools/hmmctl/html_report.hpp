@@ -22,6 +22,9 @@ json page_data(const summary_of& what, const timeline& when);
 
 std::string html_of(const summary_of& what, const timeline& when);
 
+/// The page's sources in page/, which the build embeds (cmake/EmbedPage.cmake).
+extern const std::string_view page_html, page_css, page_js;
+
 /// Escapes text for HTML.
 std::string html_escaped(std::string_view text);
 

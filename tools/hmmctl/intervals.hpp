@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: MIT
-// Repeated measurements at intervals.
+// Clocks, and measurements at intervals.
 #pragma once
 
-#include "clocks.hpp"
-
 #include <chrono>
-#include <string>
+#include <cstdint>
+#include <ctime>
 #include <thread>
 #include <utility>
 
 namespace hmmctl {
+
+constexpr std::uint64_t nanoseconds_in_second = 1'000'000'000;
+
+inline std::uint64_t nanoseconds_of(clockid_t clock) {
+    timespec now = {};
+    clock_gettime(clock, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * nanoseconds_in_second +
+           static_cast<std::uint64_t>(now.tv_nsec);
+}
 
 /// Calls @take now and after each interval, and @show with the last two results and the seconds
 /// between them, @count times or, if that is 0, until a signal ends the program.
@@ -26,8 +34,5 @@ void each_interval(double interval, unsigned count, Take take, Show show) {
         start = end;
     }
 }
-
-/// Writes to standard output and flushes it. Throws failure.
-void print_now(const std::string& text);
 
 } // namespace hmmctl

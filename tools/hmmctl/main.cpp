@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // hmmctl: lists devices and the processes that use them, checks the setup, records and evaluates
 // events, and runs benchmarks.
-#include "command_tree.hpp"
+#include "command_line.hpp"
 #include "failure.hpp"
-#include "request.hpp"
 
 #include <algorithm>
 #include <cerrno>

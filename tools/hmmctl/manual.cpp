@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "command_tree.hpp"
+#include "command_line.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

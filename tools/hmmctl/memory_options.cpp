@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include "command_line.hpp"
 #include "memory.hpp"
-#include "request.hpp"
 #include "residency.hpp"
 
 namespace hmmctl {

@@ -9,7 +9,6 @@
 #include "timeline.hpp"
 #include "trace_export.hpp"
 #include "trace_file.hpp"
-#include "trace_rocprof_sys.hpp"
 
 #include <fmt/format.h>
 

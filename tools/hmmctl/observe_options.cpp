@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "allocation_file.hpp"
-#include "request.hpp"
+#include "command_line.hpp"
 #include "stats.hpp"
 #include "top.hpp"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "recorder.hpp"
 
-#include "clocks.hpp"
 #include "failure.hpp"
+#include "intervals.hpp"
 #include "processes.hpp"
 
 #include <fmt/format.h>

@@ -4,8 +4,8 @@
 
 #include "allocation_file.hpp"
 #include "child.hpp"
-#include "code_map.hpp"
 #include "event_ring.hpp"
+#include "symbols.hpp"
 
 #include <cstdint>
 #include <map>

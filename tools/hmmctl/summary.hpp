@@ -4,7 +4,6 @@
 
 #include "annotations.hpp"
 #include "block_activity.hpp"
-#include "touches.hpp"
 
 #include <linux/hmmrt_event.h>
 

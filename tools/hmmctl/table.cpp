@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "table.hpp"
 
+#include "failure.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 
 namespace hmmctl {
 
@@ -35,6 +40,11 @@ std::string table::text() const {
     for (const auto& row : rows_)
         add_line(row);
     return text;
+}
+
+void print_now(const std::string& text) {
+    if (std::fputs(text.c_str(), stdout) == EOF || std::fflush(stdout) == EOF)
+        throw failure(fmt::format("cannot write the result: {}", std::strerror(errno)));
 }
 
 std::string size_text(std::uint64_t bytes) {

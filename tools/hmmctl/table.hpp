@@ -31,6 +31,9 @@ class table {
     std::vector<std::vector<std::string>> rows_;
 };
 
+/// Writes to standard output and flushes it. Throws failure.
+void print_now(const std::string& text);
+
 /// Returns a size with a unit and at most one decimal, like `1.5 GiB`.
 std::string size_text(std::uint64_t bytes);
 

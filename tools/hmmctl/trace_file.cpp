@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "trace_file.hpp"
 
-#include "clocks.hpp"
 #include "devices.hpp"
 #include "failure.hpp"
+#include "intervals.hpp"
 #include "json.hpp"
 #include "lib/files.hpp"
 

@@ -26,8 +26,8 @@
 // or version, files that end within a part, and impossible values.
 #pragma once
 
-#include "code_map.hpp"
 #include "event_ring.hpp"
+#include "symbols.hpp"
 
 #include <allocation_ring.hpp>
 #include <linux/hmmrt_event.h>

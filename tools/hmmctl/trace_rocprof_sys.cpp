@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "trace_rocprof_sys.hpp"
-
 #include "event_names.hpp"
 #include "trace_export.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "paths.hpp"
+#include "build.hpp"
 
 #include <array>
 #include <cerrno>
