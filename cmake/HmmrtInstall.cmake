@@ -47,7 +47,6 @@ if(TARGET hmmcc)
 endif()
 
 # Manual pages of the functions, of the library and of the device nodes.
-find_program(HMMRT_PERL perl)
 if(HMMRT_PERL)
   set(pages ${CMAKE_BINARY_DIR}/man)
   file(GLOB page_sources CONFIGURE_DEPENDS include/hmm/*.h)
@@ -63,7 +62,7 @@ if(HMMRT_PERL)
   endif()
   install(DIRECTORY ${pages}/man3 ${pages}/man4 ${pages}/man7 DESTINATION ${CMAKE_INSTALL_MANDIR})
 else()
-  message(STATUS "manual pages of the library: not built, because perl is missing")
+  message(STATUS "manual pages of the library and of hmmcc: not built, because perl is missing")
 endif()
 
 set(HMMRT_STAGE ${CMAKE_BINARY_DIR}/stage)
