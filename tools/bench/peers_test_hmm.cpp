@@ -6,6 +6,7 @@
 #include "patterns.hpp"
 #include "peers.hpp"
 #include "program_memory.hpp"
+#include "test_hmm.hpp"
 #include "work.hpp"
 #include "worker.hpp"
 
@@ -20,33 +21,24 @@
 namespace bench {
 namespace {
 
-constexpr const char* node = "/dev/hmm_dmirror0";
 /// hmmrt_dmirror's nodes have the same names, so their existence doesn't prove anything.
 constexpr const char* loaded_module = "/sys/module/test_hmm";
-
-/// The argument of its ioctls. Header packages don't contain it; it is the same in all kernels that
-/// have the ioctls below.
-struct mirror_request {
-    std::uint64_t address, copy, pages, done, faults;
-};
-constexpr unsigned long move_to_device = _IOWR('H', 0x02, mirror_request),
-                        move_to_system = _IOWR('H', 0x03, mirror_request);
 
 class test_hmm_work : public work {
   public:
     test_hmm_work(std::size_t pages, bool back)
-        : device_(open(node, O_RDWR | O_CLOEXEC)),
+        : device_(open(test_hmm::node, O_RDWR | O_CLOEXEC)),
           back_(back),
           memory_(pages * page_bytes),
           copy_(pages * page_bytes) {
-        if (device_.get() < 0) fail(node);
+        if (device_.get() < 0) fail(test_hmm::node);
         stay_on_this_processor();
         std::memset(memory_.data(), 1, memory_.span().size());
         std::memset(copy_.data(), 0, copy_.span().size());
-        if (back_) move(move_to_device);
+        if (back_) move(test_hmm::move_to_device);
     }
 
-    void run() override { move(back_ ? move_to_system : move_to_device); }
+    void run() override { move(back_ ? test_hmm::move_to_system : test_hmm::move_to_device); }
 
   private:
     [[noreturn]] static void fail(const char* what) {
@@ -61,9 +53,9 @@ class test_hmm_work : public work {
         if (sched_setaffinity(0, sizeof(processor), &processor) != 0) fail("sched_setaffinity");
     }
     void move(unsigned long call) const {
-        mirror_request request = {reinterpret_cast<std::uintptr_t>(memory_.data()),
-                                  reinterpret_cast<std::uintptr_t>(copy_.data()),
-                                  memory_.span().size() / page_bytes, 0, 0};
+        test_hmm::request request = {reinterpret_cast<std::uintptr_t>(memory_.data()),
+                                     reinterpret_cast<std::uintptr_t>(copy_.data()),
+                                     memory_.span().size() / page_bytes, 0, 0};
         if (ioctl(device_.get(), call, &request) != 0) fail("test_hmm");
         if (request.done != request.pages)
             throw std::runtime_error("test_hmm left pages where they were");
@@ -97,8 +89,8 @@ std::unique_ptr<work> make_test_hmm_work(std::size_t pages, bool back) {
 std::unique_ptr<peer> make_test_hmm(std::string_view name, std::size_t pages) {
     if (access(loaded_module, F_OK) != 0)
         throw not_possible("the kernel's module test_hmm is not loaded");
-    if (access(node, R_OK | W_OK) != 0)
-        throw not_possible(std::string(node) + ": " + std::strerror(errno));
+    if (access(test_hmm::node, R_OK | W_OK) != 0)
+        throw not_possible(std::string(test_hmm::node) + ": " + std::strerror(errno));
     return std::make_unique<test_hmm_peer>(std::string(name), pages);
 }
 

@@ -7,10 +7,11 @@
 
 #include "manager.hpp"
 #include "measure.hpp"
+#include "test_hmm.hpp"
 
+#include <cinttypes>
 #include <csignal>
 #include <cstring>
-#include <lib/test_hmm_uapi.h>
 #include <string>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -68,8 +69,8 @@ class kernel_driver {
     }
 
     [[noreturn]] void answer(int questions, int answers) const {
-        const int device = open("/dev/hmm_dmirror0", O_RDWR | O_CLOEXEC);
-        if (device < 0) fail("/dev/hmm_dmirror0");
+        const int device = open(test_hmm::node, O_RDWR | O_CLOEXEC);
+        if (device < 0) fail(test_hmm::node);
         const mapping memory(bytes_, MAP_PRIVATE), copy(bytes_, MAP_PRIVATE);
         madvise(memory.data(), bytes_, MADV_NOHUGEPAGE);
         std::memset(memory.data(), 1, bytes_);
@@ -80,22 +81,22 @@ class kernel_driver {
             const auto taken = [&](unsigned long number) {
                 return seconds([&] { call(device, number, memory, copy); });
             };
-            result.to_device = taken(HMM_DMIRROR_MIGRATE_TO_DEV);
-            result.read = taken(HMM_DMIRROR_READ);
-            result.to_host = taken(HMM_DMIRROR_MIGRATE_TO_SYS);
+            result.to_device = taken(test_hmm::move_to_device);
+            result.read = taken(test_hmm::read_pages);
+            result.to_host = taken(test_hmm::move_to_system);
             if (write(answers, &result, sizeof(result)) != sizeof(result)) fail("pipe");
         }
         _exit(0);
     }
 
     static void call(int device, unsigned long number, const mapping& memory, const mapping& copy) {
-        hmm_dmirror_cmd command = {};
-        command.addr = reinterpret_cast<std::uintptr_t>(memory.data());
-        command.ptr = reinterpret_cast<std::uintptr_t>(copy.data());
-        command.npages = memory.size() / static_cast<std::size_t>(getpagesize());
-        if (ioctl(device, number, &command) != 0) fail("test_hmm");
-        if (command.cpages == command.npages) return;
-        std::fprintf(stderr, "test_hmm: %llu of %llu pages\n", command.cpages, command.npages);
+        test_hmm::request request = {reinterpret_cast<std::uintptr_t>(memory.data()),
+                                     reinterpret_cast<std::uintptr_t>(copy.data()),
+                                     memory.size() / static_cast<std::size_t>(getpagesize()), 0, 0};
+        if (ioctl(device, number, &request) != 0) fail("test_hmm");
+        if (request.done == request.pages) return;
+        std::fprintf(stderr, "test_hmm: %" PRIu64 " of %" PRIu64 " pages\n", request.done,
+                     request.pages);
         std::exit(1);
     }
 
