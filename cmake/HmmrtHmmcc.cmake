@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 # Decides if hmmcc is built: it needs the development files of LLVM and clang, and that clang. HMMRT_HMMCC_FOUND has the
-# answer. LLVM's interface changes with each version, and tools/hmmcc/plugin/llvm_compat.hpp knows some. The plugin links no
+# answer. LLVM's interface changes with each version, so we only take those that hmmcc is tested with. The plugin links no
 # library of theirs, so the CMake packages are not asked: those of one may end the configuration where the other is missing.
 set(HMMRT_HMMCC AUTO CACHE STRING "Build hmmcc, the compiler for CUDA source: AUTO (if the tools are built and LLVM and clang are found), ON or OFF")
 set_property(CACHE HMMRT_HMMCC PROPERTY STRINGS AUTO ON OFF)
-set(hmmcc_versions 14 16 19)
+set(hmmcc_versions 19)
 set(HMMRT_LLVM_VERSION AUTO CACHE STRING
-    "Version of LLVM and clang for hmmcc; AUTO: the version of clang++, or else the newest installed one")
+    "Version of LLVM and clang for hmmcc; AUTO: the version of clang++ if hmmcc supports it, or else the oldest supported one")
 set_property(CACHE HMMRT_LLVM_VERSION PROPERTY STRINGS AUTO ${hmmcc_versions})
 set(LLVM_DIR "" CACHE PATH "Folder of LLVM and clang for hmmcc, or a folder in it")
 
@@ -128,7 +128,6 @@ function(hmmcc_find lacks)
     hmmcc_run(first clang++ -dumpversion)
     string(REGEX REPLACE "[.].*" "" first "${first}")
     set(versions ${hmmcc_versions})
-    list(REVERSE versions)
     if(first IN_LIST hmmcc_versions)
       list(PREPEND versions ${first})
     endif()
@@ -143,16 +142,10 @@ function(hmmcc_find lacks)
     if(NOT there)
       set(text "")
       break()
-    elseif(NOT text AND NOT there MATCHES "are missing")
+    elseif(NOT text OR (text MATCHES "are missing" AND NOT there MATCHES "are missing"))
       set(text "${there}")
     endif()
   endforeach()
-  if(there AND NOT text)
-    set(text "${there}")
-    if(HMMRT_LLVM_VERSION STREQUAL "AUTO")
-      set(text "LLVM and clang are missing (llvm-dev, libclang-dev, clang)")
-    endif()
-  endif()
   set(${lacks} "${text}" PARENT_SCOPE)
   hmmcc_hand_up()
 endfunction()

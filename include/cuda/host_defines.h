@@ -31,12 +31,6 @@
 /* One address space: a variable of the device is one of the program. hmmcc reads the annotation. */
 #define __managed__ __attribute__((device, annotate("hmm.managed")))
 #define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
-/* A keyword of the compiler from clang 15 on. The C++ library has it in attributes, as
-   __attribute__((__noinline__)), and the compiler takes it there. Earlier this keyword can be in
-   both places: in attributes it is the name of one, which the plugin knows. */
-#if __clang_major__ < 15
-#define __noinline__ __declspec(noinline)
-#endif
 
 #else
 

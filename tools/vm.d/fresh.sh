@@ -17,8 +17,8 @@ COLD=no  # set by --cold
 readonly FRESH_FOLDER=/root
 readonly FRESH_CLONE=$FRESH_FOLDER/hmmrt
 
-# Prints NAME SUITE PACKAGE... of each root. "minimal" has no further packages. "clang" has compilers, but lacks one
-# package that hmmcc needs. "half" has half of the optional packages: libraries without their headers, headers without
+# Prints NAME SUITE PACKAGE... of each root. "minimal" has no further packages. "clang" has compilers, but not all
+# packages that hmmcc needs. "half" has half of the optional packages: libraries without their headers, headers without
 # their library, and a version of LLVM that isn't the release's default.
 fresh_roots() {
 	cat <<-'END'
@@ -27,7 +27,7 @@ fresh_roots() {
 		13-half trixie libclang-cpp19 libcli11-dev libfmt10 libnuma1 libomp5-19 libpng16-16t64 llvm-18-dev nlohmann-json3-dev
 		12-minimal bookworm
 		12-clang bookworm clang llvm-dev
-		12-half bookworm libclang-cpp14 libcli11-dev libfmt9 libnuma1 libomp5-14 libpng16-16 llvm-13-dev nlohmann-json3-dev
+		12-half bookworm libclang-cpp19 libcli11-dev libfmt9 libnuma1 libomp5-14 libpng16-16 llvm-19-dev nlohmann-json3-dev
 	END
 }
 

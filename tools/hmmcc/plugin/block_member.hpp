@@ -3,21 +3,18 @@
 #pragma once
 
 #include "kernel.hpp"
-#include "llvm_compat.hpp"
 
 #include <cstddef>
 
 namespace hmmcc {
 
 inline llvm::Value* address_of_member(llvm::IRBuilder<>& builder, llvm::Value* object,
-                                      std::size_t offset, llvm::Type* type) {
-    llvm::Value* const place =
-        builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), object, offset);
-    return builder.CreatePointerCast(place, pointer_to(type));
+                                      std::size_t offset) {
+    return builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), object, offset);
 }
 inline llvm::Value* address_of_member(const kernel_body& body, llvm::IRBuilder<>& builder,
-                                      std::size_t offset, llvm::Type* type) {
-    return address_of_member(builder, body.run, offset, type);
+                                      std::size_t offset) {
+    return address_of_member(builder, body.run, offset);
 }
 
 } // namespace hmmcc

@@ -6,7 +6,6 @@
 #include "failures.hpp"
 #include "intrinsics.hpp"
 #include "kernel.hpp"
-#include "llvm_compat.hpp"
 #include "names.hpp"
 #include "separate_functions.hpp"
 #include "shared_variables.hpp"
@@ -57,14 +56,14 @@ void make_local(llvm::Module& module, const function_set& kernels) {
     }
     // constructors may have a second name, which is an alias
     for (llvm::GlobalAlias& alias : llvm::make_early_inc_range(module.aliases())) {
-        llvm::Constant* const aliased = alias.getAliasee()->stripPointerCasts();
-        if (!llvm::isa<llvm::Function>(aliased) || aliased->getType() != alias.getType()) continue;
+        auto* const aliased = llvm::dyn_cast<llvm::Function>(alias.getAliasee());
+        if (aliased == nullptr) continue;
         alias.replaceAllUsesWith(aliased);
         alias.eraseFromParent();
     }
     for (llvm::GlobalVariable& variable : module.globals()) {
         // must stay unique: type_info objects are compared by address
-        if (starts_with(variable.getName(), "_ZTI") || starts_with(variable.getName(), "_ZTS"))
+        if (variable.getName().starts_with("_ZTI") || variable.getName().starts_with("_ZTS"))
             continue;
         if (!variable.hasLinkOnceLinkage() && !variable.hasWeakLinkage()) continue;
         variable.setLinkage(llvm::GlobalValue::InternalLinkage);
@@ -137,7 +136,7 @@ class describer {
         : module_(module),
           context_(module.getContext()),
           number_(llvm::Type::getInt32Ty(context_)),
-          pointer_(byte_pointer(context_)) {}
+          pointer_(llvm::PointerType::getUnqual(context_)) {}
 
     /// @shared_owner: NULL if no separate functions use the block's memory.
     void describe(const source_kernel& kernel, const kernel_body& body,
@@ -146,12 +145,11 @@ class describer {
         auto* const parameters = constant(parameter_table(kernel));
         auto* const cuts = constant(cut_table(body));
         llvm::Constant* const value = llvm::ConstantStruct::getAnon(
-            {pointer(body.function), text(name), pointer(parameters), pointer(cuts),
+            {body.function, text(name), parameters, cuts,
              number(static_cast<std::uint32_t>(kernel.parameters.size())),
              number(kernel.argument_bytes), number(body.static_shared), number(body.thread_bytes),
              number(body.array_count), number(body.states()),
-             shared_owner == nullptr ? llvm::ConstantPointerNull::get(pointer_)
-                                     : pointer(shared_owner)});
+             shared_owner == nullptr ? llvm::ConstantPointerNull::get(pointer_) : shared_owner});
         llvm::GlobalVariable* const code = constant(value, device_symbol + name);
         code->setLinkage(llvm::GlobalValue::ExternalLinkage);
         code->setAlignment(llvm::Align(8));
@@ -159,9 +157,6 @@ class describer {
 
   private:
     llvm::Constant* number(std::uint32_t value) { return llvm::ConstantInt::get(number_, value); }
-    llvm::Constant* pointer(llvm::Constant* value) {
-        return llvm::ConstantExpr::getPointerCast(value, pointer_);
-    }
     llvm::GlobalVariable* constant(llvm::Constant* value, llvm::StringRef name = "") {
         auto* const variable =
             llvm::cast<llvm::GlobalVariable>(module_.getOrInsertGlobal(name, value->getType()));
@@ -171,7 +166,7 @@ class describer {
         return variable;
     }
     llvm::Constant* text(llvm::StringRef value) {
-        return pointer(constant(llvm::ConstantDataArray::getString(context_, value)));
+        return constant(llvm::ConstantDataArray::getString(context_, value));
     }
     llvm::Constant* table(llvm::ArrayRef<llvm::Constant*> rows) {
         return llvm::ConstantArray::get(llvm::ArrayType::get(rows[0]->getType(), rows.size()),
@@ -209,8 +204,8 @@ void rename_variables(llvm::Module& module) {
     for (llvm::GlobalVariable& variable : module.globals()) {
         const bool has_name = variable.hasExternalLinkage() || variable.hasInternalLinkage();
         if (variable.isDeclaration() || !has_name || is_shared_variable(variable) ||
-            starts_with(variable.getName(), "llvm.") ||
-            starts_with(variable.getName(), device_symbol))
+            variable.getName().starts_with("llvm.") ||
+            variable.getName().starts_with(device_symbol))
             continue;
         variable.setName(device_symbol + variable.getName());
         variable.setLinkage(llvm::GlobalValue::ExternalLinkage);
@@ -238,7 +233,7 @@ void remove_unused(llvm::Module& module) {
             const bool intrinsic =
                 function.isDeclaration() && intrinsic_named(function.getName()) != intrinsic::none;
             if (!intrinsic && !function.hasLocalLinkage() &&
-                !ends_with(function.getName(), ".kernel"))
+                !function.getName().ends_with(".kernel"))
                 continue;
             function.eraseFromParent();
             changed = true;

@@ -17,7 +17,6 @@
  */
 #include "frontend.hpp"
 
-#include "llvm_compat.hpp"
 #include "names.hpp"
 
 #include <clang/AST/ASTConsumer.h>
@@ -28,11 +27,8 @@
 #include <clang/Frontend/FrontendPluginRegistry.h>
 #include <clang/Lex/PPCallbacks.h>
 #include <clang/Lex/Preprocessor.h>
-#include <clang/Sema/ParsedAttr.h>
 #include <clang/Sema/Sema.h>
-#if LLVM_VERSION_MAJOR >= 19
 #include <clang/Sema/SemaCUDA.h>
-#endif
 #include <llvm/ADT/SetVector.h>
 #include <llvm/Support/Path.h>
 
@@ -97,8 +93,8 @@ class system_headers {
     void enter(clang::SourceLocation place, clang::SrcMgr::CharacteristicKind kind) {
         const llvm::StringRef name = compiler_.getSourceManager().getFilename(place);
         const llvm::StringRef file = llvm::sys::path::filename(name);
-        inside_ = clang::SrcMgr::isSystem(kind) && !starts_with(name, own_) && file != "new" &&
-                  !ends_with(file, "intrin.h");
+        inside_ = clang::SrcMgr::isSystem(kind) && !name.starts_with(own_) && file != "new" &&
+                  !file.ends_with("intrin.h");
         update();
     }
     void take(const clang::Token& token) {
@@ -108,18 +104,15 @@ class system_headers {
     }
 
   private:
-    static void force(clang::Sema& sema, bool wanted) {
-#if LLVM_VERSION_MAJOR < 19
-        wanted ? sema.PushForceCUDAHostDevice() : void(sema.PopForceCUDAHostDevice());
-#else
-        wanted ? sema.CUDA().PushForceHostDevice() : void(sema.CUDA().PopForceHostDevice());
-#endif
-    }
     void update() {
         const bool wanted = inside_ && !explicit_;
         if (wanted == forced_ || !compiler_.hasSema()) return;
         forced_ = wanted;
-        force(compiler_.getSema(), wanted);
+        clang::SemaCUDA& sema = compiler_.getSema().CUDA();
+        if (wanted)
+            sema.PushForceHostDevice();
+        else
+            sema.PopForceHostDevice();
     }
 
     clang::CompilerInstance& compiler_;
@@ -288,27 +281,6 @@ class convention_action final : public clang::PluginASTAction {
   private:
     std::string own_;
 };
-
-#if LLVM_VERSION_MAJOR < 15
-/// __attribute__((__noinline__)), as cuda/host_defines.h expands it.
-struct noinline_attribute final : clang::ParsedAttrInfo {
-    noinline_attribute() {
-        static constexpr Spelling spelling[] = {{clang::ParsedAttr::AS_GNU, "__declspec"}};
-        Spellings = spelling;
-        NumArgs = 1;
-    }
-    AttrHandling handleDeclAttribute(clang::Sema& sema, clang::Decl* declaration,
-                                     const clang::ParsedAttr& attribute) const override {
-        if (!attribute.isArgIdent(0) || !attribute.getArgAsIdent(0)->Ident->isStr("noinline"))
-            return NotHandled;
-        declaration->addAttr(clang::NoInlineAttr::Create(sema.Context, attribute));
-        return AttributeApplied;
-    }
-};
-
-const clang::ParsedAttrInfoRegistry::Add<noinline_attribute>
-    noinline("hmmcc-noinline", "__noinline__ in an attribute");
-#endif
 
 const clang::FrontendPluginRegistry::Add<convention_action<true>>
     before("hmmcc", "kernels and system headers, before the code generator");

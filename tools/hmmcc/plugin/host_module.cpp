@@ -38,8 +38,7 @@ void connect_kernel(llvm::Module& module, llvm::CallInst& call) {
     const std::string name = (device_symbol + text_of(call.getArgOperand(3))).str();
     llvm::Type* const byte = llvm::Type::getInt8Ty(module.getContext());
     llvm::Constant* const code = module.getOrInsertGlobal(name, byte);
-    call.setArgOperand(2,
-                       llvm::ConstantExpr::getPointerCast(code, call.getArgOperand(2)->getType()));
+    call.setArgOperand(2, code);
 }
 
 /// Variables that are declared as __managed__.

@@ -131,20 +131,19 @@ class closer {
     // ---- members of the block_run ------------------------------------------
 
     llvm::Value* member(llvm::IRBuilder<>& builder, std::size_t offset, llvm::Type* type) {
-        return builder.CreateLoad(type, address_of_member(body_, builder, offset, type));
+        return builder.CreateLoad(type, address_of_member(body_, builder, offset));
     }
     void store_member(llvm::IRBuilder<>& builder, std::size_t offset, llvm::AllocaInst* variable) {
-        llvm::Type* const type = variable->getAllocatedType();
-        builder.CreateStore(builder.CreateLoad(type, variable),
-                            address_of_member(body_, builder, offset, type));
+        builder.CreateStore(builder.CreateLoad(variable->getAllocatedType(), variable),
+                            address_of_member(body_, builder, offset));
     }
 
     // ---- phases ------------------------------------------------------------
 
     llvm::BasicBlock* phases(llvm::IRBuilder<>& entry) {
         arrays_.replace_variables(entry);
-        states_ = member(entry, offsetof(block_run, thread_states), pointer_to(number_));
-        group_states_ = member(entry, offsetof(block_run, group_states), pointer_to(number_));
+        states_ = member(entry, offsetof(block_run, thread_states), entry.getPtrTy());
+        group_states_ = member(entry, offsetof(block_run, group_states), entry.getPtrTy());
         group_ = variable(entry, "group");
         any_group_ = variable(entry, "any_group");
         all_groups_ = variable(entry, "all_groups");
@@ -189,9 +188,7 @@ class closer {
         if (!body_.warps && !body_.grid_barriers) return;
         for (llvm::AllocaInst* const value : body_.of_group) {
             llvm::Type* const type = value->getAllocatedType();
-            llvm::Value* const array =
-                arrays_.take(entry, module_.getDataLayout().getTypeAllocSize(type));
-            kept_.push_back(entry.CreatePointerCast(array, pointer_to(type)));
+            kept_.push_back(arrays_.take(entry, module_.getDataLayout().getTypeAllocSize(type)));
         }
     }
     void move_group_values(llvm::IRBuilder<>& builder, bool save) {
@@ -220,7 +217,7 @@ class closer {
     }
 
     llvm::Value* waits_at(llvm::IRBuilder<>& builder) {
-        return address_of_member(body_, builder, offsetof(block_run, waits_at), number_);
+        return address_of_member(body_, builder, offsetof(block_run, waits_at));
     }
     /// After a grid barrier, continues with the states and values that are in memory.
     llvm::BasicBlock* begin_or_go_on(llvm::BasicBlock* begin) {

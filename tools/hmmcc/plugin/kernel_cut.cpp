@@ -9,12 +9,12 @@
 #include "block_member.hpp"
 #include "intrinsics.hpp"
 #include "kernel.hpp"
-#include "llvm_compat.hpp"
 #include "uniformity.hpp"
 
 #include <llvm/IR/CFG.h>
 #include <llvm/IR/DebugInfoMetadata.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
+#include <llvm/Transforms/Utils/Local.h>
 
 #include <cstddef>
 #include <map>
@@ -69,7 +69,7 @@ class cutter {
   private:
     /// This thread's element of an array in the block_run.
     llvm::Value* element(llvm::IRBuilder<>& builder, std::size_t offset, llvm::Type* type) {
-        llvm::Value* const array = address_of_member(body_, builder, offset, type);
+        llvm::Value* const array = address_of_member(body_, builder, offset);
         llvm::Value* const lane = builder.CreateLoad(builder.getInt32Ty(), body_.lane);
         return builder.CreateInBoundsGEP(type, array,
                                          builder.CreateZExt(lane, builder.getInt64Ty()));
@@ -110,8 +110,7 @@ class cutter {
         if (type->isIntegerTy(32))
             part =
                 builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), part, hmmcuda::to_narrow);
-        llvm::Value* const array = builder.CreatePointerCast(part, pointer_to(type));
-        return builder.CreateInBoundsGEP(type, array,
+        return builder.CreateInBoundsGEP(type, part,
                                          builder.CreateSExt(lane, builder.getInt64Ty()));
     }
     llvm::Value* taken(llvm::IRBuilder<>& builder, llvm::Value* lane, llvm::Type* type) {
@@ -295,7 +294,8 @@ class value_keeper {
     void keep(llvm::Instruction& value) {
         if (value.use_empty()) return;
         const bool common = is_common(value);
-        llvm::AllocaInst* const variable = keep_in_memory(value, body_.entry->getTerminator());
+        llvm::AllocaInst* const variable =
+            llvm::DemoteRegToStack(value, false, body_.entry->getTerminator()->getIterator());
         (common ? body_.of_group : body_.of_thread).push_back(variable);
     }
 
@@ -306,6 +306,13 @@ class value_keeper {
     llvm::DenseSet<const llvm::Value*> known_; ///< instructions that same_ covers
     llvm::SetVector<llvm::Instruction*> used_again_;
 };
+
+/// Removes debug information about the values of source variables.
+void drop_debug_values(llvm::Function& function) {
+    for (llvm::BasicBlock& block : function)
+        for (llvm::Instruction& instruction : block)
+            instruction.dropDbgRecords();
+}
 
 /// False for uniform variables: unchanged parameters and the variables of the work-item loop.
 bool belongs_to_thread(const kernel_body& body, const llvm::AllocaInst& variable) {

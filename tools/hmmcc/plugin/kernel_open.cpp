@@ -5,7 +5,6 @@
 #include "failures.hpp"
 #include "intrinsics.hpp"
 #include "kernel.hpp"
-#include "llvm_compat.hpp"
 #include "separate_functions.hpp"
 #include "shared_variables.hpp"
 
@@ -42,7 +41,7 @@ class entry_values {
         }
         body_.threads = number(offsetof(block_run, threads), 1, most + 1);
         body_.cooperative = number(offsetof(block_run, cooperative), 0, 0);
-        body_.shared = member(offsetof(block_run, shared), byte_pointer(context_));
+        body_.shared = member(offsetof(block_run, shared), builder_.getPtrTy());
         for (auto& index : body_.thread_index)
             index = variable("thread_index");
         body_.rank = variable("rank");
@@ -55,9 +54,7 @@ class entry_values {
             place("taken_place", offsetof(block_run, exchanged[1]) + hmmcuda::middle_of_wide);
     }
 
-    llvm::Value* arguments() {
-        return member(offsetof(block_run, arguments), byte_pointer(context_));
-    }
+    llvm::Value* arguments() { return member(offsetof(block_run, arguments), builder_.getPtrTy()); }
     llvm::IRBuilder<>& builder() { return builder_; }
 
   private:
@@ -66,14 +63,12 @@ class entry_values {
     }
     /// A variable that holds the address of a member of the block_run.
     llvm::AllocaInst* place(const char* name, std::size_t offset) {
-        auto* const variable = builder_.CreateAlloca(byte_pointer(context_), nullptr, name);
-        builder_.CreateStore(address_of_member(body_, builder_, offset, builder_.getInt8Ty()),
-                             variable);
+        auto* const variable = builder_.CreateAlloca(builder_.getPtrTy(), nullptr, name);
+        builder_.CreateStore(address_of_member(body_, builder_, offset), variable);
         return variable;
     }
     llvm::LoadInst* member(std::size_t offset, llvm::Type* type) {
-        auto* const load =
-            builder_.CreateLoad(type, address_of_member(body_, builder_, offset, type));
+        auto* const load = builder_.CreateLoad(type, address_of_member(body_, builder_, offset));
         load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
         return load;
     }
@@ -97,8 +92,7 @@ bool is_only_read(const llvm::Value& pointer) {
         if (llvm::isa<llvm::LoadInst>(user)) continue;
         if (const auto* const copy = llvm::dyn_cast<llvm::MemTransferInst>(user))
             if (copy->getRawSource() == &pointer && copy->getRawDest() != &pointer) continue;
-        if (!llvm::isa<llvm::GetElementPtrInst, llvm::BitCastInst>(user) || !is_only_read(*user))
-            return false;
+        if (!llvm::isa<llvm::GetElementPtrInst>(user) || !is_only_read(*user)) return false;
     }
     return true;
 }
@@ -114,18 +108,17 @@ llvm::Value* indirect_argument(kernel_body& body, llvm::IRBuilder<>& builder,
     llvm::Type* const type = llvm::ArrayType::get(builder.getInt8Ty(), parameter.size);
     const bool only_read = is_only_read(argument);
     const bool stays = !body.grid_barriers || parameter.alignment <= copy_alignment;
-    if (body.grid_barriers && only_read && stays)
-        return builder.CreatePointerCast(place, argument.getType());
+    if (body.grid_barriers && only_read && stays) return place;
     auto* const copy = builder.CreateAlloca(type);
     copy->setAlignment(alignment);
     body.parameters.push_back(copy);
     builder.CreateMemCpy(copy, alignment, place, of_copy, parameter.size);
-    if (only_read && stays) return builder.CreatePointerCast(copy, argument.getType());
+    if (only_read && stays) return copy;
     llvm::IRBuilder<> in_thread(body.start, body.start->getFirstInsertionPt());
     auto* const own = in_thread.CreateAlloca(type);
     own->setAlignment(alignment);
     in_thread.CreateMemCpy(own, alignment, copy, alignment, parameter.size);
-    return in_thread.CreatePointerCast(own, argument.getType());
+    return own;
 }
 
 void read_parameters(const source_kernel& kernel, kernel_body& body, entry_values& values) {
@@ -141,8 +134,7 @@ void read_parameters(const source_kernel& kernel, kernel_body& body, entry_value
             value = indirect_argument(body, builder, argument, parameter, place);
         } else {
             auto* const load = builder.CreateAlignedLoad(
-                type, builder.CreatePointerCast(place, pointer_to(type)),
-                llvm::Align(std::min(parameter.alignment, copy_alignment)));
+                type, place, llvm::Align(std::min(parameter.alignment, copy_alignment)));
             load->setMetadata(llvm::LLVMContext::MD_invariant_load,
                               llvm::MDNode::get(builder.getContext(), {}));
             value = load;
@@ -259,8 +251,8 @@ bool open_kernel(const source_kernel& kernel, kernel_body& body,
                  const separate_functions& separate) {
     llvm::Function& old = *kernel.function;
     llvm::LLVMContext& context = old.getContext();
-    auto* const type =
-        llvm::FunctionType::get(llvm::Type::getVoidTy(context), {byte_pointer(context)}, false);
+    auto* const type = llvm::FunctionType::get(llvm::Type::getVoidTy(context),
+                                               {llvm::PointerType::getUnqual(context)}, false);
     body.function =
         llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, "", old.getParent());
     const llvm::AttrBuilder attributes(context, old.getAttributes().getFnAttrs());

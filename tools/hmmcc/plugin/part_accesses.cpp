@@ -14,7 +14,7 @@ bool escapes(const llvm::Value& address) {
         if (llvm::isa<llvm::LoadInst>(user)) return false;
         if (const auto* const store = llvm::dyn_cast<llvm::StoreInst>(user))
             return store->getValueOperand() == &address;
-        return !llvm::isa<llvm::GetElementPtrInst, llvm::BitCastInst>(user) || escapes(*user);
+        return !llvm::isa<llvm::GetElementPtrInst>(user) || escapes(*user);
     });
 }
 

@@ -2,7 +2,6 @@
 // Registers our passes at the start of clang's pipeline.
 #include "device_module.hpp"
 #include "frontend.hpp"
-#include "llvm_compat.hpp"
 
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Passes/PassPlugin.h>
@@ -10,6 +9,7 @@
 #include <llvm/Transforms/IPO/GlobalDCE.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
 namespace {
@@ -18,7 +18,7 @@ void add_device_passes(llvm::ModulePassManager& passes, bool optimizes) {
     passes.addPass(hmmcc::prepare_device_half(optimizes));
     passes.addPass(llvm::AlwaysInlinerPass(false));
     llvm::FunctionPassManager of_function;
-    of_function.addPass(hmmcc::split_variables());
+    of_function.addPass(llvm::SROAPass(llvm::SROAOptions::PreserveCFG));
     of_function.addPass(llvm::EarlyCSEPass(true));
     of_function.addPass(llvm::SimplifyCFGPass());
     of_function.addPass(llvm::InstCombinePass());

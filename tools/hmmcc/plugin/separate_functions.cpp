@@ -4,7 +4,6 @@
 #include "block_member.hpp"
 #include "failures.hpp"
 #include "intrinsics.hpp"
-#include "llvm_compat.hpp"
 #include "names.hpp"
 #include "shared_variables.hpp"
 
@@ -53,7 +52,7 @@ bool calls_nothing(llvm::StringRef name) {
     static constexpr const char* names[] = {"printf", "vprintf", "puts",    "putchar", "free",
                                             "memcpy", "memmove", "memset",  "memcmp",  "realloc",
                                             "strlen", "strcmp",  "strncmp", "strcpy"};
-    return llvm::is_contained(names, name) || starts_with(name, "__hmm_");
+    return llvm::is_contained(names, name) || name.starts_with("__hmm_");
 }
 
 /// True if the call may run a function that this file doesn't call directly: one called through a
@@ -72,7 +71,8 @@ bool leads_out(const llvm::CallBase& call) {
 llvm::FunctionCallee of_place(llvm::Module& module, const char* name,
                               llvm::ArrayRef<llvm::Type*> parameters) {
     llvm::FunctionCallee found = module.getOrInsertFunction(
-        name, llvm::FunctionType::get(byte_pointer(module.getContext()), parameters, false));
+        name, llvm::FunctionType::get(llvm::PointerType::getUnqual(module.getContext()), parameters,
+                                      false));
     if (auto* const function = llvm::dyn_cast<llvm::Function>(found.getCallee())) {
         function->setDoesNotThrow();
         function->setWillReturn();
@@ -108,10 +108,10 @@ class place_reader {
 
   private:
     llvm::Value* load(llvm::Value* object, std::size_t offset, llvm::Type* type) {
-        return builder_.CreateLoad(type, address_of_member(builder_, object, offset, type));
+        return builder_.CreateLoad(type, address_of_member(builder_, object, offset));
     }
     llvm::Value* pointer(llvm::Value* object, std::size_t offset) {
-        return load(object, offset, byte_pointer(builder_.getContext()));
+        return load(object, offset, builder_.getPtrTy());
     }
 
     llvm::IRBuilder<> builder_;
@@ -151,19 +151,6 @@ void replace_positions(llvm::Function& function) {
         call->replaceAllUsesWith(position(*call, what));
         call->eraseFromParent();
     }
-}
-
-/// The function or call will read the lane_place, so drop attributes that promise otherwise, even
-/// if the source has them.
-template <class Code>
-void drop_memory_attributes(Code& code) {
-    for (const auto attribute : {llvm::Attribute::ReadNone, llvm::Attribute::ReadOnly})
-        code.removeFnAttr(attribute);
-#if LLVM_VERSION_MAJOR < 16
-    code.removeFnAttr(llvm::Attribute::ArgMemOnly);
-#else
-    code.removeFnAttr(llvm::Attribute::Memory);
-#endif
 }
 
 } // namespace
@@ -229,14 +216,14 @@ llvm::Value* separate_functions::shared_place(llvm::GlobalVariable& variable,
     if (has_open_length(variable)) {
         place = reader.dynamic_shared();
     } else {
-        llvm::FunctionCallee check = module_.getOrInsertFunction(
-            "__hmm_check_shared_owner", builder.getVoidTy(), byte_pointer(builder.getContext()),
-            byte_pointer(builder.getContext()));
+        llvm::FunctionCallee check =
+            module_.getOrInsertFunction("__hmm_check_shared_owner", builder.getVoidTy(),
+                                        builder.getPtrTy(), builder.getPtrTy());
         builder.CreateCall(check, {reader.run(), shared_owner()});
         place = builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), reader.shared(),
                                                    shared_[&variable]);
     }
-    return builder.CreatePointerCast(place, variable.getType());
+    return place;
 }
 
 bool separate_functions::place_shared(llvm::GlobalVariable& variable) {
@@ -263,12 +250,14 @@ bool separate_functions::place_shared(llvm::GlobalVariable& variable) {
 }
 
 bool separate_functions::open() {
+    // They will read the lane_place, so drop attributes that promise otherwise, even if the source
+    // has them.
     for (llvm::Function* const function : readers_.reaching)
-        drop_memory_attributes(*function);
+        function->removeFnAttr(llvm::Attribute::Memory);
     for (llvm::Function& function : module_)
         for (llvm::Instruction& instruction : llvm::instructions(function))
             if (auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction))
-                if (may_run_in(*call)) drop_memory_attributes(*call);
+                if (may_run_in(*call)) call->removeFnAttr(llvm::Attribute::Memory);
     for (llvm::GlobalVariable& variable : module_.globals())
         if (is_shared_variable(variable) && !place_shared(variable)) return false;
     for (llvm::Function* const function : readers_.functions) {
@@ -289,9 +278,8 @@ bool separate_functions::open() {
 void leave_place(const kernel_body& body, llvm::IRBuilder<>& builder) {
     llvm::Type* const number = builder.getInt32Ty();
     const auto leave = [&](std::size_t offset, llvm::AllocaInst* variable) {
-        llvm::StoreInst* const store =
-            builder.CreateStore(builder.CreateLoad(number, variable),
-                                address_of_member(builder, body.place, offset, number));
+        llvm::StoreInst* const store = builder.CreateStore(
+            builder.CreateLoad(number, variable), address_of_member(builder, body.place, offset));
         // all threads of the lane share the lane_place
         store->setMetadata(of_other_threads, llvm::MDNode::get(builder.getContext(), {}));
     };

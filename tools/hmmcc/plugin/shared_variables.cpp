@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "shared_variables.hpp"
 
-#include "llvm_compat.hpp"
 #include "separate_functions.hpp"
 
 #include <llvm/IR/Constants.h>
@@ -47,8 +46,7 @@ bool is_used_in(const llvm::GlobalVariable& variable, const llvm::Function& func
 
 void replace_uses_in(llvm::GlobalVariable& variable, const kernel_body& body, llvm::Value* offset) {
     llvm::IRBuilder<> builder(body.entry->getTerminator());
-    llvm::Value* const place = builder.CreatePointerCast(
-        builder.CreateInBoundsGEP(builder.getInt8Ty(), body.shared, offset), variable.getType());
+    llvm::Value* const place = builder.CreateInBoundsGEP(builder.getInt8Ty(), body.shared, offset);
     llvm::SmallVector<llvm::Use*, 16> uses;
     for (llvm::Use& use : variable.uses())
         if (auto* const instruction = llvm::dyn_cast<llvm::Instruction>(use.getUser()))
@@ -72,7 +70,7 @@ bool check_shared_alignment(const llvm::Instruction& where, llvm::Align alignmen
 }
 
 bool is_shared_variable(const llvm::GlobalVariable& variable) {
-    if (starts_with(variable.getName(), "llvm.")) return false;
+    if (variable.getName().starts_with("llvm.")) return false;
     if (has_open_length(variable)) return true;
     return variable.hasInitializer() && llvm::isa<llvm::UndefValue>(variable.getInitializer());
 }

@@ -9,9 +9,9 @@ namespace hmmcc {
 
 llvm::Value* thread_arrays::take(llvm::IRBuilder<>& entry, std::uint64_t bytes) {
     if (free_ == nullptr) {
-        llvm::Type* const type = byte_pointer(entry.getContext());
-        free_ = entry.CreateLoad(
-            type, address_of_member(body_, entry, offsetof(hmmcuda::block_run, arrays), type));
+        free_ =
+            entry.CreateLoad(entry.getPtrTy(),
+                             address_of_member(body_, entry, offsetof(hmmcuda::block_run, arrays)));
     }
     llvm::Value* const taken = free_;
     const std::uint64_t mask = hmmcuda::memory_alignment - 1;
@@ -52,25 +52,23 @@ void thread_arrays::replace_by_elements(llvm::AllocaInst& variable, llvm::Value*
         if (auto* const phi = llvm::dyn_cast<llvm::PHINode>(user)) {
             llvm::BasicBlock* const from = phi->getIncomingBlock(*use);
             llvm::Value*& same = known[{phi, from}];
-            if (same == nullptr)
-                same = element_of_thread(*from->getTerminator(), variable, array, bytes);
+            if (same == nullptr) same = element_of_thread(*from->getTerminator(), array, bytes);
             use->set(same);
         } else {
-            use->set(element_of_thread(*user, variable, array, bytes));
+            use->set(element_of_thread(*user, array, bytes));
         }
     }
     variable.eraseFromParent();
 }
 
-llvm::Value* thread_arrays::element_of_thread(llvm::Instruction& before, llvm::AllocaInst& variable,
-                                              llvm::Value* array, std::uint64_t bytes) {
+llvm::Value* thread_arrays::element_of_thread(llvm::Instruction& before, llvm::Value* array,
+                                              std::uint64_t bytes) {
     llvm::IRBuilder<> builder(&before);
     llvm::Value* const rank = builder.CreateZExt(
         builder.CreateLoad(builder.getInt32Ty(), body_.rank), builder.getInt64Ty());
-    llvm::Value* const element =
-        builder.CreateInBoundsGEP(builder.getInt8Ty(), array,
-                                  builder.CreateMul(rank, builder.getInt64(bytes), "", true, true));
-    return builder.CreatePointerCast(element, variable.getType());
+    return builder.CreateInBoundsGEP(
+        builder.getInt8Ty(), array,
+        builder.CreateMul(rank, builder.getInt64(bytes), "", true, true));
 }
 
 } // namespace hmmcc

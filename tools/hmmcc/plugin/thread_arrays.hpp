@@ -17,8 +17,8 @@ class thread_arrays {
 
   private:
     void replace_by_elements(llvm::AllocaInst& variable, llvm::Value* array, std::uint64_t bytes);
-    llvm::Value* element_of_thread(llvm::Instruction& before, llvm::AllocaInst& variable,
-                                   llvm::Value* array, std::uint64_t bytes);
+    llvm::Value* element_of_thread(llvm::Instruction& before, llvm::Value* array,
+                                   std::uint64_t bytes);
 
     kernel_body& body_;
     llvm::Value* free_ = nullptr; ///< next free byte; NULL: nothing is allocated yet
