@@ -3,9 +3,10 @@
 
 #include "names.hpp"
 
-#include <llvm/ADT/BitVector.h>
-#include <llvm/ADT/DenseMap.h>
+#include <llvm/Analysis/PostDominators.h>
 #include <llvm/IR/CFG.h>
+#include <llvm/Support/CFGDiff.h>
+#include <llvm/Support/GenericDomTreeConstruction.h>
 
 namespace hmmcc {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 /// The basic blocks from which a synchronization point can be reached, and where paths reconverge.
 class graph_to_cuts {
   public:
-    explicit graph_to_cuts(const kernel_body& body) {
+    explicit graph_to_cuts(const kernel_body& body) : postdominators_(*body.function) {
         llvm::SmallVector<llvm::BasicBlock*, 32> open;
         for (const cut_place& cut : body.cuts)
             open.push_back(cut.block);
@@ -23,7 +24,7 @@ class graph_to_cuts {
             open.append(llvm::pred_begin(block), llvm::pred_end(block));
         }
         find_exits();
-        find_meeting_places();
+        find_postdominators();
     }
 
     const block_set& blocks() const { return blocks_; }
@@ -31,20 +32,10 @@ class graph_to_cuts {
 
     /// The immediate postdominator of @block in this graph; NULL if there is none.
     llvm::BasicBlock* meeting_place(llvm::BasicBlock* block) const {
-        const llvm::BitVector& after = after_[number(block)];
-        llvm::BasicBlock* nearest = nullptr;
-        unsigned most = 0;
-        for (const unsigned i : after.set_bits()) {
-            if (blocks_[i] == block || after_[i].count() <= most) continue;
-            most = after_[i].count();
-            nearest = blocks_[i];
-        }
-        return nearest;
+        return postdominators_.getNode(block)->getIDom()->getBlock();
     }
 
   private:
-    unsigned number(llvm::BasicBlock* block) const { return numbers_.lookup(block); }
-
     bool stays(llvm::BasicBlock* block) const {
         return llvm::any_of(llvm::successors(block), [&](auto* next) { return has(next); });
     }
@@ -60,53 +51,37 @@ class graph_to_cuts {
         return found;
     }
     /// Exits are basic blocks without a successor in the graph. A loop with a synchronization point
-    /// may have no path to one. Then its exits are where threads leave the graph from it, or one of
-    /// its synchronization points if they never do.
+    /// may have no path to one. Then its exits are where threads leave the graph from it.
     void find_exits() {
         for (llvm::BasicBlock* const block : blocks_)
             if (!stays(block)) exits_.insert(block);
-        block_set reached = blocks_with_exit();
+        const block_set reached = blocks_with_exit();
         for (llvm::BasicBlock* const block : blocks_) {
             const bool leaves =
                 llvm::any_of(llvm::successors(block), [&](auto* next) { return !has(next); });
             if (leaves && !reached.contains(block)) exits_.insert(block);
         }
-        reached = blocks_with_exit();
-        for (llvm::BasicBlock* const block : blocks_) {
-            if (reached.contains(block)) continue;
-            exits_.insert(block);
-            reached = blocks_with_exit();
-        }
     }
 
-    /// after_[b]: the postdominators of b, b included
-    void find_meeting_places() {
-        for (unsigned i = 0; i < blocks_.size(); i++)
-            numbers_[blocks_[i]] = i;
-        after_.assign(blocks_.size(), llvm::BitVector(blocks_.size(), true));
-        for (bool changed = true; changed;) {
-            changed = false;
-            for (unsigned i = 0; i < blocks_.size(); i++) {
-                llvm::BitVector met = common_of_successors(blocks_[i]);
-                met.set(i);
-                if (met == after_[i]) continue;
-                after_[i] = met;
-                changed = true;
-            }
-        }
-    }
-    llvm::BitVector common_of_successors(llvm::BasicBlock* block) const {
-        if (exits_.contains(block)) return llvm::BitVector(blocks_.size());
-        llvm::BitVector met(blocks_.size(), true);
-        for (llvm::BasicBlock* const next : llvm::successors(block))
-            if (has(next)) met &= after_[number(next)];
-        return met;
+    /// Computes the postdominators of the function without edges that leave the graph or an exit.
+    /// In a loop without exits, LLVM chooses one.
+    void find_postdominators() {
+        llvm::SmallVector<llvm::cfg::Update<llvm::BasicBlock*>, 16> removed;
+        for (llvm::BasicBlock* const block : blocks_)
+            for (llvm::BasicBlock* const next :
+                 block_set(llvm::succ_begin(block), llvm::succ_end(block)))
+                if (!has(next) || exits_.contains(block))
+                    removed.push_back({llvm::cfg::UpdateKind::Delete, block, next});
+        llvm::GraphDiff<llvm::BasicBlock*, true> view(removed);
+        using calculation =
+            llvm::DomTreeBuilder::SemiNCAInfo<llvm::PostDomTreeBase<llvm::BasicBlock>>;
+        calculation::BatchUpdateInfo updates(view, &view);
+        calculation::CalculateFromScratch(postdominators_, &updates);
     }
 
     block_set blocks_;
     block_set exits_;
-    llvm::DenseMap<llvm::BasicBlock*, unsigned> numbers_;
-    std::vector<llvm::BitVector> after_;
+    llvm::PostDominatorTree postdominators_;
 };
 
 class search {
