@@ -25,7 +25,7 @@ constexpr unsigned most_of_small_function = 80;
 function_set functions_that_wait(llvm::Module& module) {
     llvm::SmallVector<llvm::Function*, 32> open;
     for (llvm::Function& function : module)
-        if (function.isDeclaration() && is_cut(intrinsic_named(function.getName())))
+        if (function.isDeclaration() && is_sync_point(intrinsic_named(function.getName())))
             add_users(function, open);
     return with_callers(open);
 }
@@ -143,9 +143,9 @@ class describer {
                   llvm::Constant* shared_owner) {
         const std::string name = body.function->getName().str();
         auto* const parameters = constant(parameter_table(kernel));
-        auto* const cuts = constant(cut_table(body));
+        auto* const sync_points = constant(sync_point_table(body));
         llvm::Constant* const value = llvm::ConstantStruct::getAnon(
-            {body.function, text(name), parameters, cuts,
+            {body.function, text(name), parameters, sync_points,
              number(static_cast<std::uint32_t>(kernel.parameters.size())),
              number(kernel.argument_bytes), number(body.static_shared), number(body.thread_bytes),
              number(body.array_count), number(body.states()),
@@ -180,16 +180,17 @@ class describer {
         if (rows.empty()) rows.push_back(llvm::ConstantStruct::getAnon({number(0), number(0)}));
         return table(rows);
     }
-    llvm::Constant* cut_row(hmmcuda::cut_kind kind, std::uint32_t line, llvm::StringRef file) {
+    llvm::Constant* sync_point_row(hmmcuda::cut_kind kind, std::uint32_t line,
+                                   llvm::StringRef file) {
         return llvm::ConstantStruct::getAnon(
             {number(static_cast<std::uint32_t>(kind)), number(line), text(file)});
     }
-    llvm::Constant* cut_table(const kernel_body& body) {
+    llvm::Constant* sync_point_table(const kernel_body& body) {
         llvm::SmallVector<llvm::Constant*, 8> rows;
         for (std::uint32_t state = 0; state < 2; state++)
-            rows.push_back(cut_row(hmmcuda::cut_kind::start, 0, ""));
-        for (const cut_place& cut : body.cuts)
-            rows.push_back(cut_row(cut.kind, cut.line, cut.file));
+            rows.push_back(sync_point_row(hmmcuda::cut_kind::start, 0, ""));
+        for (const sync_point& point : body.sync_points)
+            rows.push_back(sync_point_row(point.kind, point.line, point.file));
         return table(rows);
     }
 
@@ -297,8 +298,8 @@ llvm::PreservedAnalyses finish_device_half::run(llvm::Module& module,
         if (!open_kernel(kernel, body, separate)) continue;
         lower_shared_atomics(body);
         unroll_short_loops(body);
-        pace_loops(body);
-        cut_kernel(body);
+        lockstep_loops(body);
+        split_kernel(body);
         close_kernel(body);
         descriptions.describe(kernel, body,
                               body.shares_with_separate ? separate.shared_owner() : nullptr);

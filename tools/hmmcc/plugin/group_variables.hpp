@@ -19,7 +19,8 @@ struct group_variables {
     /// Disjunction and conjunction of the states in which threads of the group stopped.
     llvm::AllocaInst *any = nullptr, *all = nullptr;
     llvm::Value* thread_states = nullptr; ///< an array; NULL if there are no synchronization points
-    /// Copies of body.of_group from threads that don't end; empty if threads can't diverge.
+    /// Copies of body.uniform_variables from threads that don't end; empty if threads can't
+    /// diverge.
     llvm::SmallVector<llvm::AllocaInst*, 8> left;
 };
 

@@ -18,7 +18,7 @@ intrinsic intrinsic_named(llvm::StringRef name) {
         .Case("block_barrier", intrinsic::block_barrier)
         .Case("block_count", intrinsic::block_count)
         .Case("grid_barrier", intrinsic::grid_barrier)
-        .Case("pace", intrinsic::pace)
+        .Case("lockstep", intrinsic::lockstep)
         .Case("warp_barrier", intrinsic::warp_barrier)
         .Case("warp_exchange", intrinsic::warp_exchange)
         .Case("warp_exchange32", intrinsic::warp_exchange32)

@@ -18,7 +18,7 @@ enum class intrinsic {
     block_barrier,
     block_count,
     grid_barrier,
-    pace,
+    lockstep,
     warp_barrier,
     warp_exchange,
     warp_exchange32,
@@ -32,10 +32,10 @@ enum class intrinsic {
 intrinsic intrinsic_named(llvm::StringRef name);
 intrinsic intrinsic_of(const llvm::CallBase& call);
 
-constexpr bool is_cut(intrinsic what) {
+constexpr bool is_sync_point(intrinsic what) {
     return what >= intrinsic::block_barrier;
 }
-constexpr bool is_warp_cut(intrinsic what) {
+constexpr bool is_warp_operation(intrinsic what) {
     return what >= intrinsic::warp_barrier;
 }
 constexpr bool is_shift(intrinsic what) {

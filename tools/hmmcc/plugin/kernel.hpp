@@ -3,28 +3,27 @@
  * A kernel while the passes work on it.
  *
  * The passes turn a kernel into a function that runs one block: they split it at its barriers and
- * put loops over the threads around the pieces, as POCL does for OpenCL. Our names, and the terms
- * that are usual for the same things:
+ * put loops over the threads around the pieces, as POCL does for OpenCL. Our terms:
  *
- * cut          synchronization point: a barrier or warp operation, or one that we insert ourselves
- *              (pace). The kernel is split there.
- * part         parallel region: the code that a thread can run from one synchronization point, or
- *              from the start, until it reaches the next one. Regions may share basic blocks.
- * thread loop  work-item loop: runs a region for each thread of a group
- * group        threads that a work-item loop runs: the block, or a warp if the kernel has warp
- *              operations
- * row          neighbouring threads of a group with the same threadIdx.y and threadIdx.z. The inner
- *              work-item loop runs over a row, and is the one that LLVM vectorizes.
- * state        where a thread continues: 0 if it has ended, 1 at the start, else the number of its
- *              synchronization point plus 2
- * common       uniform: the same for all threads of a group; otherwise the value is varying
- * of_thread    variables that become context arrays, with an element per thread
- * pace         a synchronization point that we insert at the head of a loop: threads run in
- *              lockstep, but don't wait for each other
- * apart        divergent: not all threads of the group take this path
- * guard        a condition that is the same in a row, or changes along it: there we split the row
- * phase        all groups run until each is at a barrier of the block or grid, or has ended
- * round        an iteration of a loop in the kernel
+ * synchronization point  a barrier or warp operation, or a point that we insert ourselves to keep
+ *                        threads in lockstep. The kernel is split there.
+ * region           parallel region: the code that a thread can run from one synchronization point,
+ *                  or from the start, until it reaches the next one. Regions may share basic
+ * blocks. work-item loop   runs a region for each thread of a group group            threads that a
+ * work-item loop runs: the block, or a warp if the kernel has warp operations rank number of a
+ * thread in its block; group rank: in its group row              neighbouring threads of a group
+ * with the same threadIdx.y and threadIdx.z. The inner work-item loop runs over a row, and is the
+ * one that LLVM vectorizes. state            where a thread continues: 0 if it has ended, 1 at the
+ * start, else the number of its synchronization point plus 2 uniform          the same for all
+ * threads of a group; other values are varying context array    an array with an element for each
+ * thread, for a varying value that lives across a synchronization point lockstep         threads
+ * run side by side through a loop, but don't wait for each other stride loop      a loop in which a
+ * thread handles each n-th element divergent        not all threads of the group take this path
+ * guard            a condition that is the same in a row, or changes along it: there we split the
+ *                  row
+ * phase            all groups run until each is at a barrier of the block or grid, or has ended
+ * block            of threads, as in CUDA; LLVM's are basic blocks
+ * lane             a thread of the runtime that runs blocks
  */
 #pragma once
 
@@ -64,7 +63,7 @@ struct source_kernel {
 };
 
 /// A synchronization point. Its basic block is empty; threads continue at @behind.
-struct cut_place {
+struct sync_point {
     hmmcuda::cut_kind kind = hmmcuda::cut_kind::start;
     llvm::BasicBlock* block = nullptr;
     llvm::BasicBlock* behind = nullptr;
@@ -92,7 +91,7 @@ struct kernel_body {
     /// Variables of the work-item loop: threadIdx, and the thread's number in its block and group.
     std::array<llvm::AllocaInst*, 3> thread_index{};
     llvm::AllocaInst* rank = nullptr;
-    llvm::AllocaInst* lane = nullptr;
+    llvm::AllocaInst* group_rank = nullptr;
     /// How many threads passed a true condition to a barrier: so far, and at the last barrier.
     llvm::AllocaInst* count = nullptr;
     llvm::AllocaInst* last_count = nullptr;
@@ -102,24 +101,24 @@ struct kernel_body {
     /// Uniform copies of parameters that are passed in memory. Threads don't change them.
     llvm::SmallVector<llvm::AllocaInst*, 4> parameters;
 
-    std::vector<cut_place> cuts;                  ///< index: state - 2
-    llvm::DenseSet<llvm::BasicBlock*> cut_blocks; ///< their basic blocks
-    bool warps = false;                           ///< groups are warps
+    std::vector<sync_point> sync_points;           ///< index: state - 2
+    llvm::DenseSet<llvm::BasicBlock*> sync_blocks; ///< their basic blocks
+    bool warps = false;                            ///< groups are warps
     bool optimizes = true;      ///< false: at -O0 and -G, where we skip optimizations
     bool grid_barriers = false; ///< the function returns there, and is called again
     /// Reserves memory for __shared__ variables of separate functions.
     bool shares_with_separate = false;
     /// Values that live across a synchronization point: varying ones, and uniform ones.
-    llvm::SmallVector<llvm::AllocaInst*, 16> of_thread, of_group;
+    llvm::SmallVector<llvm::AllocaInst*, 16> context_variables, uniform_variables;
     bool can_mix = false; ///< threads of a group can diverge: their states may differ
 
     std::uint32_t static_shared = 0;
     std::uint32_t thread_bytes = 0;
     std::uint32_t array_count = 0;
 
-    std::uint32_t states() const { return static_cast<std::uint32_t>(cuts.size()) + 2; }
+    std::uint32_t states() const { return static_cast<std::uint32_t>(sync_points.size()) + 2; }
     bool is_loop_variable(const llvm::Value* value) const {
-        return value == rank || value == lane || value == thread_index[0] ||
+        return value == rank || value == group_rank || value == thread_index[0] ||
                value == thread_index[1] || value == thread_index[2];
     }
 };
@@ -137,9 +136,9 @@ bool open_kernel(const source_kernel& kernel, kernel_body& body,
 /// Unrolls loops that have synchronization points and few iterations.
 void unroll_short_loops(kernel_body& body);
 /// Adds synchronization points to loops that threads should run in lockstep.
-void pace_loops(kernel_body& body);
+void lockstep_loops(kernel_body& body);
 /// Splits the kernel at its synchronization points, and saves values that live across them.
-void cut_kernel(kernel_body& body);
+void split_kernel(kernel_body& body);
 /// Puts work-item loops around the regions.
 void close_kernel(kernel_body& body);
 

@@ -15,9 +15,9 @@
  * A kernel without synchronization points is a single loop.
  */
 #include "block_member.hpp"
+#include "context_arrays.hpp"
 #include "group_variables.hpp"
 #include "kernel.hpp"
-#include "thread_arrays.hpp"
 #include "work_item_loops.hpp"
 
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
@@ -54,7 +54,8 @@ class scheduler {
         group_.all = new_variable(entry, "all");
         entry.CreateStore(constant(0), body_.count);
         entry.CreateStore(constant(0), body_.last_count);
-        llvm::BasicBlock* const begin = body_.cuts.empty() ? only_loop(entry) : phases(entry);
+        llvm::BasicBlock* const begin =
+            body_.sync_points.empty() ? only_loop(entry) : phases(entry);
         to_start->setSuccessor(0, begin);
         llvm::EliminateUnreachableBlocks(*body_.function);
     }
@@ -100,9 +101,9 @@ class scheduler {
         groups_ = body_.warps
                       ? entry.CreateLShr(entry.CreateAdd(body_.threads, constant(31)), constant(5))
                       : constant(1);
-        keep_group_values(entry);
+        keep_uniform_values(entry);
         if (body_.can_mix)
-            for (llvm::AllocaInst* const value : body_.of_group)
+            for (llvm::AllocaInst* const value : body_.uniform_variables)
                 group_.left.push_back(
                     entry.CreateAlloca(value->getAllocatedType(), nullptr, "left"));
 
@@ -133,16 +134,16 @@ class scheduler {
 
     /// Uniform values get an array with an element for each group if several groups take turns, or
     /// if the function returns at grid barriers.
-    void keep_group_values(llvm::IRBuilder<>& entry) {
+    void keep_uniform_values(llvm::IRBuilder<>& entry) {
         if (!body_.warps && !body_.grid_barriers) return;
-        for (llvm::AllocaInst* const value : body_.of_group) {
+        for (llvm::AllocaInst* const value : body_.uniform_variables) {
             llvm::Type* const type = value->getAllocatedType();
             kept_.push_back(arrays_.take(entry, module_.getDataLayout().getTypeAllocSize(type)));
         }
     }
-    void move_group_values(llvm::IRBuilder<>& builder, bool save) {
+    void move_uniform_values(llvm::IRBuilder<>& builder, bool save) {
         for (unsigned i = 0; i < kept_.size(); i++) {
-            llvm::AllocaInst* const value = body_.of_group[i];
+            llvm::AllocaInst* const value = body_.uniform_variables[i];
             llvm::Type* const type = value->getAllocatedType();
             llvm::Value* const element =
                 builder.CreateInBoundsGEP(type, kept_[i], load_number(builder, group_number_));
@@ -188,7 +189,7 @@ class scheduler {
         llvm::BasicBlock* const leave = basic_block("leave");
         auto* const branch = builder.CreateSwitch(state, phase_);
         for (std::uint32_t i = 2; i < body_.states(); i++)
-            if (body_.cuts[i - 2].kind == cut_kind::grid_barrier)
+            if (body_.sync_points[i - 2].kind == cut_kind::grid_barrier)
                 branch->addCase(constant(i), leave);
         llvm::IRBuilder<> at(leave);
         at.CreateStore(state, waits_at(at));
@@ -217,7 +218,7 @@ class scheduler {
             builder.CreateStore(constant(0), group_.first);
             builder.CreateStore(body_.threads, group_.end);
         }
-        move_group_values(builder, false);
+        move_uniform_values(builder, false);
         builder.CreateBr(dispatch_);
     }
 
@@ -252,14 +253,14 @@ class scheduler {
             branch->addCase(constant(state), loops_.make(state, false, stopped_));
     }
 
-    /// All threads of the group have stopped. They continue at `pace`, and at a warp operation
-    /// after it is performed; otherwise the group waits.
+    /// All threads of the group have stopped. In lockstep they continue, and at a warp
+    /// operation after it is performed; otherwise the group waits.
     void continue_or_stop() {
         llvm::IRBuilder<> builder(stopped_);
         auto* const branch = builder.CreateSwitch(load_number(builder, group_.current), save_);
         if (body_.can_mix) branch->addCase(constant(hmmcuda::state_mixed), resolve_);
         for (std::uint32_t state = 2; state < body_.states(); state++) {
-            const cut_kind kind = body_.cuts[state - 2].kind;
+            const cut_kind kind = body_.sync_points[state - 2].kind;
             if (kind == cut_kind::warp_barrier || kind == cut_kind::pace)
                 branch->addCase(constant(state), dispatch_);
             if (kind == cut_kind::warp_exchange || kind == cut_kind::warp_exchange32)
@@ -332,7 +333,7 @@ class scheduler {
         llvm::Value* const state = load_number(builder, group_.current);
         llvm::Value* const group = load_number(builder, group_number_);
         builder.CreateStore(state, builder.CreateInBoundsGEP(number_, group_states_, group));
-        move_group_values(builder, true);
+        move_uniform_values(builder, true);
         builder.CreateStore(builder.CreateOr(load_number(builder, any_group_), state), any_group_);
         builder.CreateStore(builder.CreateAnd(load_number(builder, all_groups_), state),
                             all_groups_);
@@ -377,11 +378,12 @@ class scheduler {
     group_variables group_;
     llvm::AllocaInst *group_number_ = nullptr, *any_group_ = nullptr, *all_groups_ = nullptr;
     llvm::Value *group_states_ = nullptr, *groups_ = nullptr;
-    llvm::SmallVector<llvm::Value*, 8> kept_; ///< arrays for body_.of_group, indexed by group
+    /// Arrays for body_.uniform_variables, indexed by group.
+    llvm::SmallVector<llvm::Value*, 8> kept_;
     llvm::BasicBlock *phase_ = nullptr, *group_head_ = nullptr, *dispatch_ = nullptr,
                      *stopped_ = nullptr, *save_ = nullptr, *phase_end_ = nullptr,
                      *resolve_ = nullptr, *exchange_ = nullptr;
-    thread_arrays arrays_;
+    context_arrays arrays_;
     work_item_loops loops_;
 };
 

@@ -45,7 +45,7 @@ class entry_values {
         for (auto& index : body_.thread_index)
             index = variable("thread_index");
         body_.rank = variable("rank");
-        body_.lane = variable("lane");
+        body_.group_rank = variable("group_rank");
         body_.count = variable("count");
         body_.last_count = variable("last_count");
         body_.given_place =

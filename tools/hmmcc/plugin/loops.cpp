@@ -5,12 +5,12 @@
 
 namespace hmmcc {
 
-llvm::SmallVector<llvm::CallInst*, 4> cuts_of(const llvm::Loop& loop) {
+llvm::SmallVector<llvm::CallInst*, 4> sync_points_of(const llvm::Loop& loop) {
     llvm::SmallVector<llvm::CallInst*, 4> found;
     for (llvm::BasicBlock* const block : loop.blocks())
         for (llvm::Instruction& instruction : *block)
             if (auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction))
-                if (is_cut(intrinsic_of(*call))) found.push_back(call);
+                if (is_sync_point(intrinsic_of(*call))) found.push_back(call);
     return found;
 }
 

@@ -36,7 +36,7 @@ struct loop_analyses {
 };
 
 /// The synchronization points in a loop.
-llvm::SmallVector<llvm::CallInst*, 4> cuts_of(const llvm::Loop& loop);
+llvm::SmallVector<llvm::CallInst*, 4> sync_points_of(const llvm::Loop& loop);
 unsigned instructions_of(const llvm::Loop& loop);
 
 } // namespace hmmcc

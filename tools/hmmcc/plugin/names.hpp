@@ -12,7 +12,7 @@ inline constexpr char managed_annotation[] = "hmm.managed";
 /// or variable. hmmcc makes these symbols local to the object file.
 inline constexpr char device_symbol[] = "__hmm_device.";
 /// A synchronization point that the passes insert.
-inline constexpr char pace_intrinsic[] = "__hmm_pace";
+inline constexpr char lockstep_intrinsic[] = "__hmm_lockstep";
 /// Metadata of loads that are where the source has them. Loads that LLVM creates or hoists above a
 /// branch don't have it.
 inline constexpr char source_load[] = "hmm.source_load";

@@ -7,9 +7,9 @@
 namespace hmmcc {
 namespace {
 
-constexpr int deepest_row_value = 10;        ///< depth of an expression
-constexpr std::size_t most_guards = 8;       ///< of a region
-constexpr unsigned most_of_split_part = 600; ///< instructions of a region to split
+constexpr int deepest_row_value = 10;          ///< depth of an expression
+constexpr std::size_t most_guards = 8;         ///< of a region
+constexpr unsigned most_of_split_region = 600; ///< instructions of a region to split
 
 /// How a value changes along a row.
 enum class behaviour { unknown, same, grows };
@@ -17,14 +17,14 @@ enum class behaviour { unknown, same, grows };
 /// Evaluates values of a region before the loop over a row.
 class row_evaluator {
   public:
-    row_evaluator(const kernel_body& body, const block_set& part, llvm::BasicBlock* start)
-        : body_(body), part_(part), start_(start) {}
+    row_evaluator(const kernel_body& body, const block_set& region, llvm::BasicBlock* start)
+        : body_(body), region_(region), start_(start) {}
 
     /// True if the value is the same for the whole row, and can be computed before the loop.
     bool is_same(const llvm::Value& value, int steps = deepest_row_value) const {
         const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
         if (instruction == nullptr) return true;
-        if (!part_.contains(parent(*instruction)))
+        if (!region_.contains(parent(*instruction)))
             return instruction->getParent() == body_.entry &&
                    !llvm::isa<llvm::AllocaInst>(instruction);
         if (steps == 0) return false;
@@ -44,14 +44,14 @@ class row_evaluator {
 
     llvm::Value* value(llvm::IRBuilder<>& builder, llvm::Value& of, const row_values& row) const {
         auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&of);
-        if (instruction == nullptr || !part_.contains(parent(*instruction))) return &of;
+        if (instruction == nullptr || !region_.contains(parent(*instruction))) return &of;
         if (const auto* const load = llvm::dyn_cast<llvm::LoadInst>(instruction)) {
             const llvm::Value* const place = load->getPointerOperand();
             if (place == body_.thread_index[1]) return row.y;
             if (place == body_.thread_index[2]) return row.z;
             if (const llvm::Value* const stored = load_of_group(*load).stored)
                 return value(builder, *const_cast<llvm::Value*>(stored), row);
-            return row.of_group.lookup(llvm::cast<llvm::AllocaInst>(place));
+            return row.uniform_variables.lookup(llvm::cast<llvm::AllocaInst>(place));
         }
         if (auto* const phi = llvm::dyn_cast<llvm::PHINode>(instruction))
             return value(builder, *only_value(*phi), row);
@@ -69,7 +69,7 @@ class row_evaluator {
                         int steps = deepest_row_value) const {
         if (is_same(number)) return behaviour::same;
         const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&number);
-        if (instruction == nullptr || steps == 0 || !part_.contains(parent(*instruction)))
+        if (instruction == nullptr || steps == 0 || !region_.contains(parent(*instruction)))
             return behaviour::unknown;
         if (thread_variable(*instruction) != nullptr) return behaviour::grows;
         if (llvm::isa<llvm::CastInst>(instruction)) {
@@ -105,7 +105,7 @@ class row_evaluator {
         if (const llvm::Value* const variable = thread_variable(*instruction))
             return builder.CreateZExt(variable == body_.thread_index[0] ? row.x
                                       : variable == body_.rank          ? row.rank
-                                                                        : row.lane,
+                                                                        : row.group_rank,
                                       builder.getInt64Ty());
         if (llvm::isa<llvm::CastInst>(instruction))
             return number(builder, *instruction->getOperand(0),
@@ -144,7 +144,8 @@ class row_evaluator {
     };
     group_load load_of_group(const llvm::LoadInst& load) const {
         const auto* const variable = llvm::dyn_cast<llvm::AllocaInst>(load.getPointerOperand());
-        if (variable == nullptr || !llvm::is_contained(body_.of_group, variable)) return {};
+        if (variable == nullptr || !llvm::is_contained(body_.uniform_variables, variable))
+            return {};
         if (!is_stored(*variable)) return {true, nullptr};
         const llvm::Instruction* at = &load;
         for (llvm::BasicBlock* block = parent(load); block != nullptr;) {
@@ -163,13 +164,13 @@ class row_evaluator {
     bool is_stored(const llvm::AllocaInst& variable) const {
         return llvm::any_of(variable.users(), [&](const llvm::User* user) {
             const auto* const store = llvm::dyn_cast<llvm::StoreInst>(user);
-            return store != nullptr && part_.contains(parent(*store));
+            return store != nullptr && region_.contains(parent(*store));
         });
     }
     llvm::BasicBlock* only_block_before(llvm::BasicBlock* block) const {
         llvm::BasicBlock* only = nullptr;
         for (llvm::BasicBlock* const before : llvm::predecessors(block)) {
-            if (!part_.contains(before)) continue;
+            if (!region_.contains(before)) continue;
             if (only != nullptr && only != before) return nullptr;
             only = before;
         }
@@ -177,13 +178,13 @@ class row_evaluator {
     }
     bool comes_again_to_start() const {
         return llvm::any_of(llvm::predecessors(start_),
-                            [&](auto* before) { return part_.contains(before); });
+                            [&](auto* before) { return region_.contains(before); });
     }
     /// The only incoming value of a PHI from within this region; NULL if there are several.
     llvm::Value* only_value(const llvm::PHINode& phi) const {
         llvm::Value* only = nullptr;
         for (unsigned i = 0; i < phi.getNumIncomingValues(); i++) {
-            if (!part_.contains(phi.getIncomingBlock(i))) continue;
+            if (!region_.contains(phi.getIncomingBlock(i))) continue;
             if (only != nullptr) return nullptr;
             only = phi.getIncomingValue(i);
         }
@@ -194,7 +195,7 @@ class row_evaluator {
         if (load == nullptr) return nullptr;
         const llvm::Value* const place = load->getPointerOperand();
         const bool known =
-            place == body_.thread_index[0] || place == body_.rank || place == body_.lane;
+            place == body_.thread_index[0] || place == body_.rank || place == body_.group_rank;
         return known ? place : nullptr;
     }
     /// True for blockIdx.x * blockDim.x + threadIdx.x, which is below 2^31.
@@ -228,7 +229,7 @@ class row_evaluator {
     }
 
     const kernel_body& body_;
-    const block_set& part_;
+    const block_set& region_;
     llvm::BasicBlock* start_;
 };
 
@@ -267,7 +268,7 @@ struct guard_finder {
     /// True if there is nothing to do from @block to the end or the next synchronization point.
     bool leads_out(const llvm::BasicBlock* block) const {
         for (int steps = 0; steps < 4; steps++) {
-            if (body.cut_blocks.contains(block)) return true;
+            if (body.sync_blocks.contains(block)) return true;
             if (block->size() != 1) return false;
             if (llvm::isa<llvm::ReturnInst>(block->getTerminator())) return true;
             block = block->getSingleSuccessor();
@@ -336,14 +337,14 @@ llvm::Value* guard_place::value_at(llvm::IRBuilder<>& builder, llvm::Value* done
     return inside ? is_inside : builder.CreateNot(is_inside);
 }
 
-row_guards::row_guards(const kernel_body& body, const block_set& part, llvm::BasicBlock* start)
-    : body_(body), part_(part), start_(start) {
+row_guards::row_guards(const kernel_body& body, const block_set& region, llvm::BasicBlock* start)
+    : body_(body), region_(region), start_(start) {
     unsigned instructions = 0;
-    for (const llvm::BasicBlock* const block : part)
+    for (const llvm::BasicBlock* const block : region)
         instructions += static_cast<unsigned>(block->size());
-    if (instructions > most_of_split_part) return;
-    const guard_finder find{body, row_evaluator(body, part, start)};
-    for (llvm::BasicBlock* const block : part)
+    if (instructions > most_of_split_region) return;
+    const guard_finder find{body, row_evaluator(body, region, start)};
+    for (llvm::BasicBlock* const block : region)
         for (llvm::Instruction& instruction : *block) {
             auto* const compare = llvm::dyn_cast<llvm::ICmpInst>(&instruction);
             row_guard guard;
@@ -385,7 +386,7 @@ void row_guards::find_those_that_count() {
     llvm::SmallVector<llvm::BasicBlock*, 16> open{start_};
     while (!open.empty()) {
         llvm::BasicBlock* const block = open.pop_back_val();
-        if (!part_.contains(block) || !reached.insert(block)) continue;
+        if (!region_.contains(block) || !reached.insert(block)) continue;
         const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
         const int truth = branch != nullptr && branch->isConditional()
                               ? usual_truth(*branch->getCondition(), 4)
@@ -447,7 +448,7 @@ struct row_guards::placer {
 
 std::vector<guard_place> row_guards::places(llvm::IRBuilder<>& builder,
                                             const row_values& row) const {
-    const row_evaluator evaluator(body_, part_, start_);
+    const row_evaluator evaluator(body_, region_, start_);
     const placer place_of{builder, builder.CreateZExt(row.length, builder.getInt64Ty())};
     std::vector<guard_place> found;
     for (const row_guard& guard : guards_) {

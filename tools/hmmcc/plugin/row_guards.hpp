@@ -17,10 +17,11 @@ namespace hmmcc {
 
 /// Values before the loop over a row. Varying ones are those of the row's first thread.
 struct row_values {
-    llvm::Value *x = nullptr, *rank = nullptr, *lane = nullptr;
+    llvm::Value *x = nullptr, *rank = nullptr, *group_rank = nullptr;
     llvm::Value *y = nullptr, *z = nullptr;
-    llvm::Value* length = nullptr;                                  ///< of the row
-    llvm::DenseMap<const llvm::AllocaInst*, llvm::Value*> of_group; ///< for body.of_group
+    llvm::Value* length = nullptr; ///< of the row
+    /// The values of body.uniform_variables.
+    llvm::DenseMap<const llvm::AllocaInst*, llvm::Value*> uniform_variables;
 };
 
 struct row_guard {
@@ -46,10 +47,10 @@ struct guard_place {
 
 class row_guards {
   public:
-    /// Finds the guards of the region @part, which begins at @start.
-    row_guards(const kernel_body& body, const block_set& part, llvm::BasicBlock* start);
+    /// Finds the guards of @region, which begins at @start.
+    row_guards(const kernel_body& body, const block_set& region, llvm::BasicBlock* start);
 
-    const block_set& part() const { return part_; }
+    const block_set& region() const { return region_; }
     const std::vector<row_guard>& all() const { return guards_; }
     /// Emits code that computes where the guards change.
     std::vector<guard_place> places(llvm::IRBuilder<>& builder, const row_values& row) const;
@@ -61,7 +62,7 @@ class row_guards {
     int usual_truth(const llvm::Value& condition, int steps) const;
 
     const kernel_body& body_;
-    const block_set& part_;
+    const block_set& region_;
     llvm::BasicBlock* start_;
     std::vector<row_guard> guards_;
 };

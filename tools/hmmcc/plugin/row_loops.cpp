@@ -14,12 +14,12 @@ namespace hmmcc {
 namespace {
 
 /// Drops PHI operands for predecessors outside of this region.
-void drop_foreign_values(const block_set& part, llvm::ValueToValueMapTy& map) {
-    for (llvm::BasicBlock* const original : part)
+void drop_foreign_values(const block_set& region, llvm::ValueToValueMapTy& map) {
+    for (llvm::BasicBlock* const original : region)
         for (llvm::PHINode& phi : original->phis()) {
             auto* const clone = llvm::cast<llvm::PHINode>(map[&phi]);
             for (unsigned i = clone->getNumIncomingValues(); i-- > 0;)
-                if (!part.contains(clone->getIncomingBlock(i)))
+                if (!region.contains(clone->getIncomingBlock(i)))
                     clone->removeIncomingValue(i, false);
         }
 }
@@ -56,7 +56,8 @@ llvm::BasicBlock* row_loops::make(region_run& run, const row_piece& threads,
         return std::pair(phi, variable);
     };
     const std::array counters{counter(threads.from, body_.thread_index[0]),
-                              counter(threads.rank, body_.rank), counter(threads.lane, body_.lane)};
+                              counter(threads.rank, body_.rank),
+                              counter(threads.group_rank, body_.group_rank)};
     for (const auto& [phi, variable] : counters)
         head.CreateStore(phi, variable);
     llvm::Value* const rank = counters[1].first;
@@ -67,7 +68,7 @@ llvm::BasicBlock* row_loops::make(region_run& run, const row_piece& threads,
     llvm::Value* const end = threads.is_warp ? latch.getInt32(hmmcuda::warp_size) : threads.to;
     llvm::Instruction* const again =
         latch.CreateCondBr(latch.CreateICmpULT(next, end), loop.head, then);
-    describe_loop_over_threads(*again, loop.accesses);
+    describe_work_item_loop(*again, loop.accesses);
     return loop.head;
 }
 
@@ -84,8 +85,8 @@ void row_loops::enter_thread(const region_run& run, row_loop& loop, llvm::IRBuil
     }
     // Each thread starts with the group's old uniform values. The new ones come from the last
     // thread that doesn't end.
-    for (unsigned i = 0; i < run.group_values.size(); i++)
-        builder.CreateStore(run.group_values[i], body_.of_group[i]);
+    for (unsigned i = 0; i < run.uniform_values.size(); i++)
+        builder.CreateStore(run.uniform_values[i], body_.uniform_variables[i]);
     if (!body_.optimizes) leave_place(body_, builder);
     builder.CreateBr(region);
 }
@@ -111,7 +112,7 @@ llvm::BasicBlock* row_loops::exit_to(region_run& run, row_loop& loop, std::uint3
         found = new_basic_block(body_, "to" + llvm::Twine(state));
         llvm::IRBuilder<> builder(found);
         builder.CreateStore(builder.getInt32(state), group_.next);
-        if (state != hmmcuda::state_end) copy_values(builder, body_.of_group, group_.left);
+        if (state != hmmcuda::state_end) copy_values(builder, body_.uniform_variables, group_.left);
         builder.CreateBr(loop.ran);
     }
     return found;
@@ -119,20 +120,21 @@ llvm::BasicBlock* row_loops::exit_to(region_run& run, row_loop& loop, std::uint3
 
 llvm::BasicBlock* row_loops::clone_region(region_run& run, row_loop& loop, const row_guards& guards,
                                           const constant_guards& constants) {
-    const block_set& part = guards.part();
+    const block_set& region = guards.region();
     llvm::BasicBlock* const start = start_of(body_, run.state);
     llvm::ValueToValueMapTy map;
     llvm::SmallVector<llvm::BasicBlock*, 32> clones;
-    for (llvm::BasicBlock* const original : part) {
+    for (llvm::BasicBlock* const original : region) {
         llvm::BasicBlock* const clone =
             llvm::CloneBasicBlock(original, map, "." + llvm::Twine(run.state), body_.function);
         map[original] = clone;
         clones.push_back(clone);
     }
-    for (std::uint32_t i = 0; i < body_.cuts.size(); i++)
-        for (llvm::BasicBlock* const before : llvm::predecessors(body_.cuts[i].block))
-            if (part.contains(before)) map[body_.cuts[i].block] = exit_to(run, loop, i + 2);
-    drop_foreign_values(part, map);
+    for (std::uint32_t i = 0; i < body_.sync_points.size(); i++)
+        for (llvm::BasicBlock* const before : llvm::predecessors(body_.sync_points[i].block))
+            if (region.contains(before))
+                map[body_.sync_points[i].block] = exit_to(run, loop, i + 2);
+    drop_foreign_values(region, map);
     llvm::remapInstructionsInBlocks(clones, map);
     for (llvm::BasicBlock* const clone : clones) {
         if (llvm::isa<llvm::ReturnInst>(clone->getTerminator())) {

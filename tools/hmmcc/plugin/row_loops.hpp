@@ -7,7 +7,7 @@
 #pragma once
 
 #include "group_variables.hpp"
-#include "part_accesses.hpp"
+#include "region_accesses.hpp"
 #include "row_guards.hpp"
 
 #include <llvm/Transforms/Utils/ValueMapper.h>
@@ -18,17 +18,18 @@ namespace hmmcc {
 
 /// What the loops for a region have in common.
 struct region_run {
-    std::uint32_t state;                             ///< in which threads enter the region
-    bool masked;                                     ///< runs only threads that are marked as ready
-    std::set<std::uint32_t> exits;                   ///< the states in which threads leave it
-    llvm::SmallVector<llvm::Value*, 8> group_values; ///< of body.of_group, before the region
+    std::uint32_t state;           ///< in which threads enter the region
+    bool masked;                   ///< runs only threads that are marked as ready
+    std::set<std::uint32_t> exits; ///< the states in which threads leave it
+    /// Those of body.uniform_variables, before the region.
+    llvm::SmallVector<llvm::Value*, 8> uniform_values;
 };
 
 /// Threads of a row that a loop runs.
 struct row_piece {
-    llvm::Value *from, *to;   ///< threadIdx.x
-    llvm::Value *rank, *lane; ///< of the first thread
-    bool is_warp = false;     ///< all threads of a warp
+    llvm::Value *from, *to;         ///< threadIdx.x
+    llvm::Value *rank, *group_rank; ///< of the first thread
+    bool is_warp = false;           ///< all threads of a warp
 };
 
 /// The values of guards in a loop: 0, 1, or -1 for a guard that is not constant there. Empty: no
@@ -58,7 +59,7 @@ class row_loops {
 
     kernel_body& body_;
     const group_variables& group_;
-    part_accesses accesses_;
+    region_accesses accesses_;
 };
 
 } // namespace hmmcc

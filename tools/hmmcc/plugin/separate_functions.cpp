@@ -20,10 +20,10 @@ using hmmcuda::block_run;
 using hmmcuda::kernel_code;
 using hmmcuda::lane_place;
 
-bool has_cut(llvm::Function& function) {
+bool has_sync_point(llvm::Function& function) {
     return llvm::any_of(llvm::instructions(function), [](const llvm::Instruction& instruction) {
         const auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction);
-        return call != nullptr && is_cut(intrinsic_of(*call));
+        return call != nullptr && is_sync_point(intrinsic_of(*call));
     });
 }
 
@@ -159,7 +159,7 @@ separate_functions::separate_functions(llvm::Module& module, const function_set&
     : module_(module) {
     for (llvm::Function& function : module) {
         if (function.isDeclaration() || kernels.contains(&function) || function.use_empty() ||
-            has_cut(function))
+            has_sync_point(function))
             continue;
         if (llvm::any_of(llvm::instructions(function), uses_place))
             readers_.functions.push_back(&function);

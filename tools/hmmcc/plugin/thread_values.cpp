@@ -35,14 +35,15 @@ along_row sum_of(along_row a, along_row b) {
     return b == along_row::same ? a : along_row::scattered;
 }
 
-along_row find(const kernel_body& body, const llvm::Value& value, const value_set& common,
+along_row find(const kernel_body& body, const llvm::Value& value, const value_set& uniform,
                int steps) {
     const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
-    if (instruction == nullptr || instruction->getParent() == body.entry || common.contains(&value))
+    if (instruction == nullptr || instruction->getParent() == body.entry ||
+        uniform.contains(&value))
         return along_row::same;
     if (steps == 0) return along_row::scattered;
     const auto of = [&](const llvm::Value& operand) {
-        return find(body, operand, common, steps - 1);
+        return find(body, operand, uniform, steps - 1);
     };
     if (const auto* const load = llvm::dyn_cast<llvm::LoadInst>(instruction)) {
         const llvm::Value* const place = load->getPointerOperand();
@@ -88,8 +89,8 @@ bool is_of_launch(const kernel_body& body, const llvm::Value& value) {
 }
 
 along_row value_along_row(const kernel_body& body, const llvm::Value& value,
-                          const value_set& common) {
-    return find(body, value, common, deepest_thread_value);
+                          const value_set& uniform) {
+    return find(body, value, uniform, deepest_thread_value);
 }
 
 } // namespace hmmcc

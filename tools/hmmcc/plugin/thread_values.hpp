@@ -17,9 +17,9 @@ enum class along_row {
 bool follows_thread(const kernel_body& body, const llvm::Value& value);
 /// True if the value depends on nothing but values that are fixed for the launch or block.
 bool is_of_launch(const kernel_body& body, const llvm::Value& value);
-/// For integers and addresses. An address counts in elements of its type. @common: values that are
+/// For integers and addresses. An address counts in elements of its type. @uniform: values that are
 /// known to be uniform.
 along_row value_along_row(const kernel_body& body, const llvm::Value& value,
-                          const llvm::DenseSet<const llvm::Value*>& common);
+                          const llvm::DenseSet<const llvm::Value*>& uniform);
 
 } // namespace hmmcc

@@ -12,12 +12,12 @@ namespace hmmcc {
 namespace {
 
 /// The basic blocks from which a synchronization point can be reached, and where paths reconverge.
-class graph_to_cuts {
+class sync_graph {
   public:
-    explicit graph_to_cuts(const kernel_body& body) : postdominators_(*body.function) {
+    explicit sync_graph(const kernel_body& body) : postdominators_(*body.function) {
         llvm::SmallVector<llvm::BasicBlock*, 32> open;
-        for (const cut_place& cut : body.cuts)
-            open.push_back(cut.block);
+        for (const sync_point& point : body.sync_points)
+            open.push_back(point.block);
         while (!open.empty()) {
             llvm::BasicBlock* const block = open.pop_back_val();
             if (block == body.entry || !blocks_.insert(block)) continue;
@@ -31,7 +31,7 @@ class graph_to_cuts {
     bool has(llvm::BasicBlock* block) const { return blocks_.contains(block); }
 
     /// The immediate postdominator of @block in this graph; NULL if there is none.
-    llvm::BasicBlock* meeting_place(llvm::BasicBlock* block) const {
+    llvm::BasicBlock* reconvergence(llvm::BasicBlock* block) const {
         return postdominators_.getNode(block)->getIDom()->getBlock();
     }
 
@@ -95,22 +95,22 @@ class search {
                 for (llvm::Instruction& instruction : *block)
                     changed |= visit(*block, instruction);
         }
-        for (const cut_place& cut : body_.cuts)
-            if (apart_.contains(cut.block)) result_.cuts_differ = true;
+        for (const sync_point& point : body_.sync_points)
+            if (divergent_.contains(point.block)) result_.syncs_diverge = true;
         return std::move(result_);
     }
 
   private:
     /// Returns true if this marks the instruction as varying.
     bool visit(llvm::BasicBlock& block, llvm::Instruction& instruction) {
-        if (result_.differs(instruction)) return false;
-        if (!apart_.contains(&block) && !is_different(instruction)) return false;
-        result_.differing.insert(&instruction);
+        if (result_.varies(instruction)) return false;
+        if (!divergent_.contains(&block) && !is_varying(instruction)) return false;
+        result_.varying.insert(&instruction);
         if (instruction.isTerminator()) follow(block);
         return true;
     }
 
-    bool is_different(const llvm::Instruction& instruction) const {
+    bool is_varying(const llvm::Instruction& instruction) const {
         if (llvm::isa<llvm::AllocaInst>(instruction)) return true;
         if (const auto* const load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) {
             const llvm::Value* const place = load->getPointerOperand();
@@ -119,20 +119,20 @@ class search {
             if (!llvm::isa<llvm::AllocaInst>(place) && load->getMetadata(source_load) == nullptr)
                 return true;
             return body_.is_loop_variable(place) || is_variable_of_thread(place) ||
-                   result_.differs(*place);
+                   result_.varies(*place);
         }
         if (const auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction))
             if (!call->doesNotAccessMemory()) return true;
         if (instruction.isAtomic()) return true;
         for (const llvm::Value* const operand : instruction.operands())
-            if (result_.differs(*operand) || is_variable_of_thread(operand)) return true;
+            if (result_.varies(*operand) || is_variable_of_thread(operand)) return true;
         return false;
     }
 
     /// Allocas are in the entry, which we don't visit.
     bool is_variable_of_thread(const llvm::Value* value) const {
         const auto* const variable = llvm::dyn_cast<llvm::AllocaInst>(value);
-        return variable != nullptr && llvm::is_contained(body_.of_thread, variable);
+        return variable != nullptr && llvm::is_contained(body_.context_variables, variable);
     }
 
     /// Threads diverge here: marks the basic blocks up to the reconvergence point.
@@ -142,21 +142,21 @@ class search {
             if (graph_.has(next))
                 open.push_back(next);
             else
-                result_.ends_differ = true;
+                result_.ends_diverge = true;
         }
         if (llvm::succ_size(&block) < 2 || open.size() < 2) return;
-        llvm::BasicBlock* const meeting = graph_.meeting_place(&block);
-        block_set seen; // not apart_, which may have some of these blocks from another branch
+        llvm::BasicBlock* const reconvergence = graph_.reconvergence(&block);
+        block_set seen; // not divergent_, which may have some of these blocks from another branch
         while (!open.empty()) {
             llvm::BasicBlock* const next = open.pop_back_val();
-            if (next == meeting || !seen.insert(next)) continue;
-            apart_.insert(next);
+            if (next == reconvergence || !seen.insert(next)) continue;
+            divergent_.insert(next);
             for (llvm::BasicBlock* const after : llvm::successors(next))
                 if (graph_.has(after)) open.push_back(after);
         }
-        if (meeting == nullptr) return;
-        for (llvm::PHINode& phi : meeting->phis())
-            if (depends_on_way(phi, block, seen)) result_.differing.insert(&phi);
+        if (reconvergence == nullptr) return;
+        for (llvm::PHINode& phi : reconvergence->phis())
+            if (depends_on_way(phi, block, seen)) result_.varying.insert(&phi);
     }
 
     /// True if paths from @block through @between bring different values to the PHI.
@@ -173,8 +173,8 @@ class search {
     }
 
     const kernel_body& body_;
-    graph_to_cuts graph_;
-    block_set apart_; ///< divergent basic blocks
+    sync_graph graph_;
+    block_set divergent_; ///< divergent basic blocks
     uniformity result_;
 };
 

@@ -9,13 +9,13 @@
 namespace hmmcc {
 
 struct uniformity {
-    llvm::DenseSet<const llvm::Value*> differing;
+    llvm::DenseSet<const llvm::Value*> varying;
     /// Threads of a group can be at different synchronization points.
-    bool cuts_differ = false;
+    bool syncs_diverge = false;
     /// Some threads of a group can end while others reach a synchronization point.
-    bool ends_differ = false;
+    bool ends_diverge = false;
 
-    bool differs(const llvm::Value& value) const { return differing.contains(&value); }
+    bool varies(const llvm::Value& value) const { return varying.contains(&value); }
 };
 
 /// For a kernel with synchronization points. It only looks at basic blocks from which a thread can

@@ -37,10 +37,10 @@ void work_item_loops::begin_loop(work_item_loop& loop) {
     llvm::IRBuilder<> builder(loop.before);
     builder.CreateStore(builder.getInt32(0), group_.any);
     builder.CreateStore(builder.getInt32(~0U), group_.all);
-    for (llvm::AllocaInst* const value : body_.of_group)
-        loop.region.group_values.push_back(builder.CreateLoad(value->getAllocatedType(), value));
+    for (llvm::AllocaInst* const value : body_.uniform_variables)
+        loop.region.uniform_values.push_back(builder.CreateLoad(value->getAllocatedType(), value));
     for (unsigned i = 0; i < group_.left.size(); i++)
-        builder.CreateStore(loop.region.group_values[i], group_.left[i]);
+        builder.CreateStore(loop.region.uniform_values[i], group_.left[i]);
     loop.first = load_number(builder, group_.first);
 }
 
@@ -96,8 +96,8 @@ void work_item_loops::make_rows(work_item_loop& loop) {
 void work_item_loops::run_row(work_item_loop& loop, llvm::IRBuilder<>& row, const row_piece& all,
                               llvm::Value* y, llvm::Value* z) {
     llvm::BasicBlock* const start = start_of(body_, loop.region.state);
-    const block_set part = region_from(body_, start);
-    const row_guards guards(body_, part, start);
+    const block_set region = region_from(body_, start);
+    const row_guards guards(body_, region, start);
     if (!loop.region.masked && body_.optimizes && !guards.all().empty())
         return run_pieces(loop, row, all, values_of_row(loop, row, all, y, z), guards);
     const auto make = [&](const row_piece& threads) {
@@ -114,12 +114,12 @@ row_values work_item_loops::values_of_row(const work_item_loop& loop, llvm::IRBu
     row_values values;
     values.x = all.from;
     values.rank = all.rank;
-    values.lane = all.lane;
+    values.group_rank = all.group_rank;
     values.y = y;
     values.z = z;
     values.length = row.CreateSub(all.to, all.from, "", true, true);
-    for (unsigned i = 0; i < loop.region.group_values.size(); i++)
-        values.of_group[body_.of_group[i]] = loop.region.group_values[i];
+    for (unsigned i = 0; i < loop.region.uniform_values.size(); i++)
+        values.uniform_variables[body_.uniform_variables[i]] = loop.region.uniform_values[i];
     return values;
 }
 
@@ -151,7 +151,7 @@ void work_item_loops::run_pieces(work_item_loop& loop, llvm::IRBuilder<>& row, c
     const row_piece here{builder.CreateAdd(all.from, done, "", true, true),
                          builder.CreateAdd(all.from, next, "", true, true),
                          builder.CreateAdd(all.rank, done, "", true, true),
-                         builder.CreateAdd(all.lane, done, "", true, true)};
+                         builder.CreateAdd(all.group_rank, done, "", true, true)};
     choose_loop(loop, builder, here, piece_end, guards, counting, unusual);
     llvm::IRBuilder<> at_end(piece_end);
     done->addIncoming(next, piece_end);
@@ -197,7 +197,7 @@ void work_item_loops::if_full_warp(llvm::IRBuilder<>& builder, const row_piece& 
                                    llvm::Value* condition, Make make) {
     row_piece whole = threads;
     whole.is_warp = true;
-    whole.lane = builder.getInt32(0);
+    whole.group_rank = builder.getInt32(0);
     llvm::Value* const length = builder.CreateSub(threads.to, threads.from);
     llvm::Value* const is_whole = builder.CreateAnd(
         condition, builder.CreateICmpEQ(length, builder.getInt32(hmmcuda::warp_size)));
@@ -209,7 +209,7 @@ void work_item_loops::if_full_warp(llvm::IRBuilder<>& builder, const row_piece& 
 /// Sets the state of the group: the common state of its threads, or mixed.
 void work_item_loops::end_loop(work_item_loop& loop, llvm::BasicBlock* then) {
     llvm::IRBuilder<> builder(loop.after);
-    copy_values(builder, group_.left, body_.of_group);
+    copy_values(builder, group_.left, body_.uniform_variables);
     if (loop.region.exits.size() == 1) {
         builder.CreateStore(builder.getInt32(*loop.region.exits.begin()), group_.current);
     } else if (!body_.can_mix) {

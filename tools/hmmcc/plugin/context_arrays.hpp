@@ -6,13 +6,13 @@
 
 namespace hmmcc {
 
-class thread_arrays {
+class context_arrays {
   public:
-    explicit thread_arrays(kernel_body& body) : body_(body) {}
+    explicit context_arrays(kernel_body& body) : body_(body) {}
 
     /// Allocates an array with an element of @bytes for each thread.
     llvm::Value* take(llvm::IRBuilder<>& entry, std::uint64_t bytes);
-    /// Replaces body.of_thread by elements of context arrays.
+    /// Replaces body.context_variables by elements of context arrays.
     void replace_variables(llvm::IRBuilder<>& entry);
 
   private:

@@ -30,7 +30,7 @@ hmmcuda::cut_kind kind_of(intrinsic what) {
         return hmmcuda::cut_kind::block_count;
     case intrinsic::grid_barrier:
         return hmmcuda::cut_kind::grid_barrier;
-    case intrinsic::pace:
+    case intrinsic::lockstep:
         return hmmcuda::cut_kind::pace;
     case intrinsic::warp_barrier:
         return hmmcuda::cut_kind::warp_barrier;
@@ -52,27 +52,27 @@ hmmcuda::cut_kind kind_of(intrinsic what) {
 }
 
 /// Lowers each operation to a store before its synchronization point and a load after it.
-class cutter {
+class splitter {
   public:
-    explicit cutter(kernel_body& body) : body_(body) {}
+    explicit splitter(kernel_body& body) : body_(body) {}
 
     void run() {
         llvm::SmallVector<llvm::CallInst*, 8> calls;
         for (llvm::BasicBlock& block : *body_.function)
             for (llvm::Instruction& instruction : block)
                 if (auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction))
-                    if (is_cut(intrinsic_of(*call))) calls.push_back(call);
+                    if (is_sync_point(intrinsic_of(*call))) calls.push_back(call);
         for (llvm::CallInst* const call : calls)
-            cut_at(*call, intrinsic_of(*call));
+            split_at(*call, intrinsic_of(*call));
     }
 
   private:
     /// This thread's element of an array in the block_run.
     llvm::Value* element(llvm::IRBuilder<>& builder, std::size_t offset, llvm::Type* type) {
         llvm::Value* const array = address_of_member(body_, builder, offset);
-        llvm::Value* const lane = builder.CreateLoad(builder.getInt32Ty(), body_.lane);
+        llvm::Value* const group_rank = builder.CreateLoad(builder.getInt32Ty(), body_.group_rank);
         return builder.CreateInBoundsGEP(type, array,
-                                         builder.CreateZExt(lane, builder.getInt64Ty()));
+                                         builder.CreateZExt(group_rank, builder.getInt64Ty()));
     }
     void give(llvm::IRBuilder<>& builder, std::size_t offset, llvm::Type* type,
               llvm::Value* value) {
@@ -96,7 +96,8 @@ class cutter {
             give(builder, offsetof(block_run, mask), narrow, call.getArgOperand(0));
             builder.CreateStore(call.getArgOperand(1),
                                 exchanged(builder, body_.given_place,
-                                          builder.CreateLoad(narrow, body_.lane), call.getType()));
+                                          builder.CreateLoad(narrow, body_.group_rank),
+                                          call.getType()));
             return;
         }
         if (what != intrinsic::warp_ballot && what != intrinsic::warp_match) return;
@@ -104,22 +105,22 @@ class cutter {
         give(builder, offsetof(block_run, given), wide, call.getArgOperand(1));
     }
 
-    llvm::Value* exchanged(llvm::IRBuilder<>& builder, llvm::AllocaInst* place, llvm::Value* lane,
-                           llvm::Type* type) {
+    llvm::Value* exchanged(llvm::IRBuilder<>& builder, llvm::AllocaInst* place,
+                           llvm::Value* group_rank, llvm::Type* type) {
         llvm::Value* part = builder.CreateLoad(place->getAllocatedType(), place);
         if (type->isIntegerTy(32))
             part =
                 builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), part, hmmcuda::to_narrow);
         return builder.CreateInBoundsGEP(type, part,
-                                         builder.CreateSExt(lane, builder.getInt64Ty()));
+                                         builder.CreateSExt(group_rank, builder.getInt64Ty()));
     }
-    llvm::Value* taken(llvm::IRBuilder<>& builder, llvm::Value* lane, llvm::Type* type) {
-        return builder.CreateLoad(type, exchanged(builder, body_.taken_place, lane, type));
+    llvm::Value* taken(llvm::IRBuilder<>& builder, llvm::Value* group_rank, llvm::Type* type) {
+        return builder.CreateLoad(type, exchanged(builder, body_.taken_place, group_rank, type));
     }
     /// Loads the value of the thread at a distance in the warp, or its own value if there is no
     /// such thread. Consecutive threads load consecutive elements, so LLVM can vectorize this.
     llvm::Value* take_shifted(llvm::IRBuilder<>& builder, const llvm::CallInst& call) {
-        llvm::Value* const lane = builder.CreateLoad(builder.getInt32Ty(), body_.lane);
+        llvm::Value* const group_rank = builder.CreateLoad(builder.getInt32Ty(), body_.group_rank);
         const auto limit = [&](llvm::Value* value, llvm::CmpInst::Predicate within, int most) {
             llvm::Value* const bound = builder.getInt32(static_cast<std::uint32_t>(most));
             return builder.CreateSelect(builder.CreateICmp(within, value, bound), value, bound);
@@ -128,9 +129,9 @@ class cutter {
         llvm::Value* const distance =
             limit(limit(call.getArgOperand(2), llvm::CmpInst::ICMP_SLT, farthest),
                   llvm::CmpInst::ICMP_SGT, -farthest);
-        llvm::Value* const other =
-            taken(builder, builder.CreateAdd(lane, distance, "", false, true), call.getType());
-        llvm::Value* const own = taken(builder, lane, call.getType());
+        llvm::Value* const other = taken(
+            builder, builder.CreateAdd(group_rank, distance, "", false, true), call.getType());
+        llvm::Value* const own = taken(builder, group_rank, call.getType());
         return builder.CreateSelect(
             builder.CreateICmpNE(call.getArgOperand(3), builder.getInt32(0)), other, own);
     }
@@ -147,26 +148,26 @@ class cutter {
         return builder.CreateLoad(wide, element(builder, offsetof(block_run, got), wide));
     }
 
-    void cut_at(llvm::CallInst& call, intrinsic what) {
-        body_.warps |= is_warp_cut(what);
+    void split_at(llvm::CallInst& call, intrinsic what) {
+        body_.warps |= is_warp_operation(what);
         give_operands(call, what);
-        cut_place cut;
-        cut.kind = kind_of(what);
-        cut.block = call.getParent()->splitBasicBlock(&call, "cut");
-        cut.behind = cut.block->splitBasicBlock(call.getNextNode(), "behind");
+        sync_point point;
+        point.kind = kind_of(what);
+        point.block = call.getParent()->splitBasicBlock(&call, "sync");
+        point.behind = point.block->splitBasicBlock(call.getNextNode(), "behind");
         if (const llvm::DILocation* place = call.getDebugLoc()) {
             while (place->getInlinedAt() != nullptr)
                 place = place->getInlinedAt();
-            cut.file = place->getFilename().str();
-            cut.line = place->getLine();
+            point.file = place->getFilename().str();
+            point.line = place->getLine();
         }
         if (!call.getType()->isVoidTy()) {
-            llvm::IRBuilder<> builder(cut.behind, cut.behind->getFirstInsertionPt());
+            llvm::IRBuilder<> builder(point.behind, point.behind->getFirstInsertionPt());
             call.replaceAllUsesWith(take(builder, call, what));
         }
         call.eraseFromParent();
-        body_.cuts.push_back(cut);
-        body_.cut_blocks.insert(cut.block);
+        body_.sync_points.push_back(point);
+        body_.sync_blocks.insert(point.block);
     }
 
     kernel_body& body_;
@@ -225,15 +226,15 @@ class value_keeper {
     }
 
     /// True if the value is uniform.
-    bool is_common(const llvm::Value& value) const {
-        return known_.contains(&value) && !same_.cuts_differ && !same_.differs(value);
+    bool is_uniform(const llvm::Value& value) const {
+        return known_.contains(&value) && !same_.syncs_diverge && !same_.varies(value);
     }
-    /// True if the value only depends on the launch, on threadIdx, and, with @and_common, on
+    /// True if the value only depends on the launch, on threadIdx, and, with @and_uniform, on
     /// uniform values, which are spilled if necessary.
-    bool can_be_computed_again(const llvm::Value& value, int steps, bool and_common) const {
+    bool can_be_computed_again(const llvm::Value& value, int steps, bool and_uniform) const {
         const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
         if (instruction == nullptr || instruction->getParent() == body_.entry) return true;
-        if (and_common && steps < most_steps && is_common(value)) return true;
+        if (and_uniform && steps < most_steps && is_uniform(value)) return true;
         if (steps == 0) return false;
         if (const auto* const load = llvm::dyn_cast<llvm::LoadInst>(instruction))
             return body_.is_loop_variable(load->getPointerOperand());
@@ -245,24 +246,24 @@ class value_keeper {
             instruction->getType()->isFPOrFPVectorTy())
             return false;
         for (const llvm::Value* const operand : instruction->operands())
-            if (!can_be_computed_again(*operand, steps - 1, and_common)) return false;
+            if (!can_be_computed_again(*operand, steps - 1, and_uniform)) return false;
         return true;
     }
-    llvm::Value* compute_again(llvm::Value& value, llvm::Instruction* at, bool and_common,
+    llvm::Value* compute_again(llvm::Value& value, llvm::Instruction* at, bool and_uniform,
                                bool first = true) {
         auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
         if (instruction == nullptr || instruction->getParent() == body_.entry) return &value;
-        if (and_common && !first && is_common(value)) {
+        if (and_uniform && !first && is_uniform(value)) {
             used_again_.insert(instruction);
             return &value;
         }
         llvm::Instruction* const again = instruction->clone();
         for (llvm::Use& operand : again->operands())
-            operand.set(compute_again(*operand, at, and_common, false));
+            operand.set(compute_again(*operand, at, and_uniform, false));
         again->insertBefore(at);
         return again;
     }
-    void compute_at_uses(llvm::Instruction& value, bool and_common) {
+    void compute_at_uses(llvm::Instruction& value, bool and_uniform) {
         llvm::SmallVector<llvm::Use*, 16> uses;
         for (llvm::Use& use : value.uses())
             uses.push_back(&use);
@@ -273,19 +274,19 @@ class value_keeper {
                 llvm::Value*& same = known[{phi, phi->getIncomingBlock(*use)}];
                 if (same == nullptr)
                     same = compute_again(value, phi->getIncomingBlock(*use)->getTerminator(),
-                                         and_common);
+                                         and_uniform);
                 use->set(same);
             } else if (at->getParent() != value.getParent()) {
-                use->set(compute_again(value, at, and_common));
+                use->set(compute_again(value, at, and_uniform));
             }
         }
     }
 
     bool compute_at_uses_if_possible(llvm::Instruction& value) {
-        for (const bool and_common : {false, true}) {
-            if (and_common && is_common(value)) return false;
-            if (!can_be_computed_again(value, most_steps, and_common)) continue;
-            compute_at_uses(value, and_common);
+        for (const bool and_uniform : {false, true}) {
+            if (and_uniform && is_uniform(value)) return false;
+            if (!can_be_computed_again(value, most_steps, and_uniform)) continue;
+            compute_at_uses(value, and_uniform);
             return true;
         }
         return false;
@@ -293,10 +294,10 @@ class value_keeper {
 
     void keep(llvm::Instruction& value) {
         if (value.use_empty()) return;
-        const bool common = is_common(value);
+        const bool uniform = is_uniform(value);
         llvm::AllocaInst* const variable =
             llvm::DemoteRegToStack(value, false, body_.entry->getTerminator()->getIterator());
-        (common ? body_.of_group : body_.of_thread).push_back(variable);
+        (uniform ? body_.uniform_variables : body_.context_variables).push_back(variable);
     }
 
     kernel_body& body_;
@@ -329,25 +330,25 @@ block_set region_from(const kernel_body& body, llvm::BasicBlock* from,
     llvm::SmallVector<llvm::BasicBlock*, 16> open{from};
     while (!open.empty()) {
         llvm::BasicBlock* const block = open.pop_back_val();
-        if (body.cut_blocks.contains(block) || block == without || !found.insert(block)) continue;
+        if (body.sync_blocks.contains(block) || block == without || !found.insert(block)) continue;
         open.append(llvm::succ_begin(block), llvm::succ_end(block));
     }
     return found;
 }
 
 llvm::BasicBlock* start_of(const kernel_body& body, std::uint32_t state) {
-    return state == hmmcuda::state_start ? body.start : body.cuts[state - 2].behind;
+    return state == hmmcuda::state_start ? body.start : body.sync_points[state - 2].behind;
 }
 
-void cut_kernel(kernel_body& body) {
-    cutter(body).run();
-    if (body.cuts.empty()) return;
+void split_kernel(kernel_body& body) {
+    splitter(body).run();
+    if (body.sync_points.empty()) return;
     drop_debug_values(*body.function);
     for (llvm::Instruction& instruction : *body.entry)
         if (auto* const variable = llvm::dyn_cast<llvm::AllocaInst>(&instruction))
-            if (belongs_to_thread(body, *variable)) body.of_thread.push_back(variable);
+            if (belongs_to_thread(body, *variable)) body.context_variables.push_back(variable);
     const uniformity same = find_uniformity(body);
-    body.can_mix = same.cuts_differ || same.ends_differ;
+    body.can_mix = same.syncs_diverge || same.ends_diverge;
     value_keeper(body, same).run();
 }
 

@@ -6,9 +6,9 @@
 
 namespace hmmcc {
 
-class part_accesses {
+class region_accesses {
   public:
-    explicit part_accesses(const kernel_body& body) : body_(body) {}
+    explicit region_accesses(const kernel_body& body) : body_(body) {}
 
     /// Puts a basic block's independent accesses into @group, for LLVM's vectorizer.
     void mark(llvm::BasicBlock& block, llvm::MDNode& group);
@@ -23,6 +23,6 @@ class part_accesses {
 
 /// Describes the work-item loop that ends with this branch to LLVM. @independent: the group of its
 /// accesses that don't depend on other threads, or NULL.
-void describe_loop_over_threads(llvm::Instruction& branch, llvm::MDNode* independent);
+void describe_work_item_loop(llvm::Instruction& branch, llvm::MDNode* independent);
 
 } // namespace hmmcc

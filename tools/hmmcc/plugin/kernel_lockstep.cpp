@@ -21,8 +21,8 @@
 #include "kernel.hpp"
 #include "loops.hpp"
 #include "names.hpp"
+#include "stride_loops.hpp"
 #include "thread_values.hpp"
-#include "turn_loops.hpp"
 
 #include <llvm/Analysis/InstructionSimplify.h>
 #include <llvm/Analysis/PostDominators.h>
@@ -40,9 +40,9 @@ namespace {
 
 constexpr std::uint64_t most_variables = 512; ///< bytes of a thread's variables
 constexpr unsigned most_kept = 4;             ///< varying loop variables
-constexpr unsigned rounds_of_cut = 4;         ///< between two synchronization points
-constexpr unsigned most_of_round = 120;       ///< instructions of a loop body
-constexpr unsigned few_rounds = 32;           ///< LLVM unrolls these
+constexpr unsigned iterations_of_sync = 4;    ///< between two synchronization points
+constexpr unsigned most_of_iteration = 120;   ///< instructions of a loop body
+constexpr unsigned few_iterations = 32;       ///< LLVM unrolls these
 
 /// Size of variables in memory, which would have to become context arrays.
 std::uint64_t bytes_of_variables(const kernel_body& body) {
@@ -61,19 +61,19 @@ class column_loops {
         : body_(body), known_(known), after_(*body.function) {}
 
     bool contain(const llvm::Loop& loop) {
-        if (!loop.isInnermost() || !cuts_of(loop).empty() ||
-            instructions_of(loop) > most_of_round || has_few_rounds(loop))
+        if (!loop.isInnermost() || !sync_points_of(loop).empty() ||
+            instructions_of(loop) > most_of_iteration || has_few_iterations(loop))
             return false;
-        common_.clear();
+        uniform_.clear();
         for (const llvm::Loop* each = &loop; each != nullptr; each = each->getParentLoop())
-            if (!is_common(*each)) return false;
+            if (!is_uniform(*each)) return false;
         return kept_values(loop) <= most_kept && comes_together(loop) && goes_along_row(loop);
     }
 
   private:
-    bool has_few_rounds(const llvm::Loop& loop) const {
-        const unsigned rounds = known_.evolution.getSmallConstantTripCount(&loop);
-        return rounds != 0 && rounds <= few_rounds;
+    bool has_few_iterations(const llvm::Loop& loop) const {
+        const unsigned iterations = known_.evolution.getSmallConstantTripCount(&loop);
+        return iterations != 0 && iterations <= few_iterations;
     }
     /// True if the basic block only has a condition and its branch.
     static bool only_checks(llvm::BasicBlock& header) {
@@ -83,7 +83,7 @@ class column_loops {
                header.getFirstNonPHIOrDbg()->getNextNonDebugInstruction() == branch;
     }
     /// True if all threads leave the loop in the same iteration. Adds its uniform variables.
-    bool is_common(const llvm::Loop& loop) {
+    bool is_uniform(const llvm::Loop& loop) {
         llvm::BasicBlock* const before = loop.getLoopPredecessor();
         llvm::BasicBlock* const latch = loop.getLoopLatch();
         // Accept only loops that check before the first iteration.
@@ -98,7 +98,7 @@ class column_loops {
                 continue;
             const unsigned own = next->getOperand(0) == &phi ? 0 : 1;
             if (next->getOperand(own) == &phi && is_of_launch(body_, *next->getOperand(1 - own)))
-                common_.insert(&phi);
+                uniform_.insert(&phi);
         }
         const auto* const branch = llvm::cast<llvm::BranchInst>(loop.getHeader()->getTerminator());
         return is_same_of_launch(*branch->getCondition());
@@ -108,13 +108,13 @@ class column_loops {
     bool is_same_of_launch(const llvm::Value& condition) const {
         const auto* const compare = llvm::dyn_cast<llvm::CmpInst>(&condition);
         return compare != nullptr && llvm::all_of(compare->operands(), [&](const llvm::Use& each) {
-                   return common_.contains(each) || is_of_launch(body_, *each);
+                   return uniform_.contains(each) || is_of_launch(body_, *each);
                });
     }
     unsigned kept_values(const llvm::Loop& loop) const {
         unsigned count = 0;
         for (const llvm::PHINode& phi : loop.getHeader()->phis())
-            count += common_.contains(&phi) ? 0 : 1;
+            count += uniform_.contains(&phi) ? 0 : 1;
         return count;
     }
 
@@ -143,7 +143,7 @@ class column_loops {
             for (const llvm::Instruction& instruction : *block) {
                 const llvm::Value* const place = llvm::getLoadStorePointerOperand(&instruction);
                 if (place == nullptr || llvm::isa<llvm::AllocaInst>(place)) continue;
-                const along_row address = value_along_row(body_, *place, common_);
+                const along_row address = value_along_row(body_, *place, uniform_);
                 next += address == along_row::next ? 1 : 0;
                 scattered += address == along_row::scattered ? 1 : 0;
             }
@@ -153,14 +153,14 @@ class column_loops {
     const kernel_body& body_;
     loop_analyses& known_;
     llvm::PostDominatorTree after_;
-    llvm::DenseSet<const llvm::Value*> common_;
+    llvm::DenseSet<const llvm::Value*> uniform_;
 };
 
 /// Puts a synchronization point at the beginning of each iteration.
-void pace(kernel_body& body, llvm::BasicBlock* header) {
+void keep_in_lockstep(kernel_body& body, llvm::BasicBlock* header) {
     llvm::Module& module = *body.function->getParent();
     llvm::IRBuilder<> builder(header, header->getFirstInsertionPt());
-    builder.CreateCall(module.getOrInsertFunction(pace_intrinsic, builder.getVoidTy()));
+    builder.CreateCall(module.getOrInsertFunction(lockstep_intrinsic, builder.getVoidTy()));
 }
 
 /// Moves the condition of a loop from the end of an iteration to its beginning, after the
@@ -183,15 +183,16 @@ void check_first(const llvm::Loop& loop) {
         if (instruction != nullptr && loop.contains(instruction) && of_next_round != 1) return;
     }
 
-    llvm::BasicBlock* const round = header->splitBasicBlock(header->getFirstNonPHI(), "round");
-    llvm::BasicBlock* const end = latch == header ? round : latch;
+    llvm::BasicBlock* const iteration =
+        header->splitBasicBlock(header->getFirstNonPHI(), "iteration");
+    llvm::BasicBlock* const end = latch == header ? iteration : latch;
     llvm::BasicBlock* const behind =
         branch->getSuccessor(branch->getSuccessor(0) == header ? 1 : 0);
     // Values from the end of an iteration become loop variables.
     const auto at_beginning = [&](llvm::Value& value) -> llvm::Value* {
         auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
         if (instruction == nullptr ||
-            (instruction->getParent() != round && !loop.contains(instruction->getParent())))
+            (instruction->getParent() != iteration && !loop.contains(instruction->getParent())))
             return &value;
         for (llvm::PHINode& phi : header->phis())
             if (phi.getIncomingValueForBlock(end) == &value) return &phi;
@@ -209,8 +210,8 @@ void check_first(const llvm::Loop& loop) {
     }
     const bool stays = branch->getSuccessor(0) == header;
     llvm::ReplaceInstWithInst(header->getTerminator(),
-                              stays ? llvm::BranchInst::Create(round, behind, condition)
-                                    : llvm::BranchInst::Create(behind, round, condition));
+                              stays ? llvm::BranchInst::Create(iteration, behind, condition)
+                                    : llvm::BranchInst::Create(behind, iteration, condition));
     llvm::ReplaceInstWithInst(end->getTerminator(), llvm::BranchInst::Create(header));
 }
 
@@ -227,44 +228,44 @@ std::array<llvm::BasicBlock*, 2> unroll(kernel_body& body, llvm::BasicBlock* hea
     llvm::LoopRotation(loop, &known.loops, &known.target, &known.assumptions, &known.dominators,
                        &known.evolution, nullptr, query, false, ~0U, false);
     llvm::UnrollLoopOptions options{};
-    options.Count = rounds_of_cut;
+    options.Count = iterations_of_sync;
     options.Runtime = true;
     llvm::Loop* rest = nullptr;
     llvm::UnrollLoop(loop, options, &known.loops, &known.evolution, &known.dominators,
                      &known.assumptions, &known.target, &known.remarks, true, &rest);
-    std::array<llvm::BasicBlock*, 2> rounds{};
-    if (rest != nullptr) rounds[1] = rest->getHeader();
-    rounds[0] = loop->getHeader();
-    for (const llvm::BasicBlock* const begin : rounds)
+    std::array<llvm::BasicBlock*, 2> iterations{};
+    if (rest != nullptr) iterations[1] = rest->getHeader();
+    iterations[0] = loop->getHeader();
+    for (const llvm::BasicBlock* const begin : iterations)
         if (begin != nullptr) check_first(*known.loops.getLoopFor(begin));
-    return rounds;
+    return iterations;
 }
 
 } // namespace
 
-void pace_loops(kernel_body& body) {
+void lockstep_loops(kernel_body& body) {
     if (bytes_of_variables(body) > most_variables) return;
-    llvm::SmallVector<llvm::BasicBlock*, 4> turns, columns;
+    llvm::SmallVector<llvm::BasicBlock*, 4> strides, columns;
     {
         loop_analyses known(*body.function);
         column_loops wanted(body, known);
         for (const llvm::Loop* const loop : known.loops.getLoopsInPreorder()) {
-            if (loop->isOutermost() && takes_turns(body, *loop) && cuts_of(*loop).empty())
-                turns.push_back(loop->getHeader());
+            if (loop->isOutermost() && is_stride_loop(body, *loop) && sync_points_of(*loop).empty())
+                strides.push_back(loop->getHeader());
             else if (body.optimizes && wanted.contain(*loop))
                 columns.push_back(loop->getHeader());
         }
     }
-    for (llvm::BasicBlock* const header : turns) {
+    for (llvm::BasicBlock* const header : strides) {
         llvm::DominatorTree dominators(*body.function);
         const llvm::LoopInfo loops(dominators);
         end_together(body, *loops.getLoopFor(header));
     }
     for (llvm::BasicBlock* const column : columns)
         for (llvm::BasicBlock* const header : unroll(body, column))
-            if (header != nullptr) pace(body, header);
-    for (llvm::BasicBlock* const header : turns)
-        pace(body, header);
+            if (header != nullptr) keep_in_lockstep(body, header);
+    for (llvm::BasicBlock* const header : strides)
+        keep_in_lockstep(body, header);
 }
 
 } // namespace hmmcc

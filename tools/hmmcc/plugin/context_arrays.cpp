@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "thread_arrays.hpp"
+#include "context_arrays.hpp"
 
 #include "block_member.hpp"
 
@@ -7,7 +7,7 @@
 
 namespace hmmcc {
 
-llvm::Value* thread_arrays::take(llvm::IRBuilder<>& entry, std::uint64_t bytes) {
+llvm::Value* context_arrays::take(llvm::IRBuilder<>& entry, std::uint64_t bytes) {
     if (free_ == nullptr) {
         free_ =
             entry.CreateLoad(entry.getPtrTy(),
@@ -25,9 +25,9 @@ llvm::Value* thread_arrays::take(llvm::IRBuilder<>& entry, std::uint64_t bytes) 
     return taken;
 }
 
-void thread_arrays::replace_variables(llvm::IRBuilder<>& entry) {
+void context_arrays::replace_variables(llvm::IRBuilder<>& entry) {
     const llvm::DataLayout& layout = body_.function->getParent()->getDataLayout();
-    for (llvm::AllocaInst* const variable : body_.of_thread) {
+    for (llvm::AllocaInst* const variable : body_.context_variables) {
         const std::uint64_t count =
             llvm::cast<llvm::ConstantInt>(variable->getArraySize())->getZExtValue();
         const std::uint64_t bytes = llvm::alignTo(
@@ -41,8 +41,8 @@ void thread_arrays::replace_variables(llvm::IRBuilder<>& entry) {
     }
 }
 
-void thread_arrays::replace_by_elements(llvm::AllocaInst& variable, llvm::Value* array,
-                                        std::uint64_t bytes) {
+void context_arrays::replace_by_elements(llvm::AllocaInst& variable, llvm::Value* array,
+                                         std::uint64_t bytes) {
     llvm::SmallVector<llvm::Use*, 16> uses;
     for (llvm::Use& use : variable.uses())
         uses.push_back(&use);
@@ -61,8 +61,8 @@ void thread_arrays::replace_by_elements(llvm::AllocaInst& variable, llvm::Value*
     variable.eraseFromParent();
 }
 
-llvm::Value* thread_arrays::element_of_thread(llvm::Instruction& before, llvm::Value* array,
-                                              std::uint64_t bytes) {
+llvm::Value* context_arrays::element_of_thread(llvm::Instruction& before, llvm::Value* array,
+                                               std::uint64_t bytes) {
     llvm::IRBuilder<> builder(&before);
     llvm::Value* const rank = builder.CreateZExt(
         builder.CreateLoad(builder.getInt32Ty(), body_.rank), builder.getInt64Ty());

@@ -6,10 +6,10 @@
  *
  * becomes
  *
- *      for (common = start of thread 0; common < n; common += step)
- *              if (i < n)                               i = common + threadIdx.x
+ *      for (uniform = start of thread 0; uniform < n; uniform += step)
+ *              if (i < n)                               i = uniform + threadIdx.x
  */
-#include "turn_loops.hpp"
+#include "stride_loops.hpp"
 
 #include "thread_values.hpp"
 
@@ -18,8 +18,8 @@
 namespace hmmcc {
 namespace {
 
-constexpr int deepest_start = 10;     ///< depth of an expression
-constexpr std::uint64_t far_step = 8; ///< smaller constant steps are no turns
+constexpr int deepest_start = 10;            ///< depth of an expression
+constexpr std::uint64_t shortest_stride = 8; ///< of constant steps
 
 /// True if the value is known to be positive as a signed number.
 bool is_positive(const kernel_body& body, const llvm::Value& value, int steps = deepest_start) {
@@ -91,15 +91,15 @@ llvm::Value* compute_of_launch(const kernel_body& body, llvm::IRBuilder<>& build
     return again;
 }
 
-/// The pieces of a loop in which threads take turns.
-struct turn_loop {
+/// The pieces of a stride loop.
+struct stride_loop {
     llvm::BasicBlock *before = nullptr, *header = nullptr, *latch = nullptr;
     llvm::PHINode* element = nullptr; ///< the loop variable
     llvm::Value* start = nullptr;
     llvm::Value* step = nullptr;
 };
 
-bool find_turns(const kernel_body& body, const llvm::Loop& loop, turn_loop& found) {
+bool find_stride(const kernel_body& body, const llvm::Loop& loop, stride_loop& found) {
     found.before = loop.getLoopPredecessor();
     found.header = loop.getHeader();
     found.latch = loop.getLoopLatch();
@@ -114,7 +114,7 @@ bool find_turns(const kernel_body& body, const llvm::Loop& loop, turn_loop& foun
         found.start = phi.getIncomingValueForBlock(found.before);
         found.step = next->getOperand(1 - own);
         const auto* const number = llvm::dyn_cast<llvm::ConstantInt>(found.step);
-        if (number != nullptr && number->getValue().abs().ult(far_step)) continue;
+        if (number != nullptr && number->getValue().abs().ult(shortest_stride)) continue;
         if (next->getOperand(own) == &phi && is_of_launch(body, *found.step) &&
             follows_thread(body, *found.start))
             return true;
@@ -124,20 +124,20 @@ bool find_turns(const kernel_body& body, const llvm::Loop& loop, turn_loop& foun
 
 /// The condition `element < n` at the beginning of an iteration, if it is the only exit.
 llvm::ICmpInst* only_condition(const kernel_body& body, const llvm::Loop& loop,
-                               const turn_loop& turns) {
-    if (loop.getExitingBlock() != turns.header) return nullptr;
-    auto* const branch = llvm::dyn_cast<llvm::BranchInst>(turns.header->getTerminator());
+                               const stride_loop& stride) {
+    if (loop.getExitingBlock() != stride.header) return nullptr;
+    auto* const branch = llvm::dyn_cast<llvm::BranchInst>(stride.header->getTerminator());
     if (branch == nullptr || !branch->isConditional() || !loop.contains(branch->getSuccessor(0)))
         return nullptr;
     auto* const compare = llvm::dyn_cast<llvm::ICmpInst>(branch->getCondition());
-    if (compare == nullptr || compare->getParent() != turns.header || !compare->hasOneUse() ||
-        compare->getOperand(0) != turns.element || !is_of_launch(body, *compare->getOperand(1)))
+    if (compare == nullptr || compare->getParent() != stride.header || !compare->hasOneUse() ||
+        compare->getOperand(0) != stride.element || !is_of_launch(body, *compare->getOperand(1)))
         return nullptr;
     const auto predicate = compare->getPredicate();
     const bool below = predicate == llvm::CmpInst::ICMP_SLT ||
                        predicate == llvm::CmpInst::ICMP_ULT ||
                        predicate == llvm::CmpInst::ICMP_SLE || predicate == llvm::CmpInst::ICMP_ULE;
-    const bool alone = turns.header->getFirstNonPHIOrDbg() == compare &&
+    const bool alone = stride.header->getFirstNonPHIOrDbg() == compare &&
                        compare->getNextNonDebugInstruction() == branch;
     return below && alone ? compare : nullptr;
 }
@@ -149,13 +149,13 @@ bool is_used_behind(const llvm::Loop& loop, const llvm::Value& value) {
 }
 
 /// Keeps the loop variables of threads that skip the iteration, going from @own directly to @end.
-void keep_what_changes(const turn_loop& turns, const llvm::PHINode* common, llvm::BasicBlock* own,
-                       llvm::BasicBlock* end) {
+void keep_what_changes(const stride_loop& stride, const llvm::PHINode* uniform,
+                       llvm::BasicBlock* own, llvm::BasicBlock* end) {
     llvm::IRBuilder<> builder(&end->front());
-    for (llvm::PHINode& phi : turns.header->phis()) {
-        if (&phi == common || &phi == turns.element) continue;
+    for (llvm::PHINode& phi : stride.header->phis()) {
+        if (&phi == uniform || &phi == stride.element) continue;
         auto* const kept = builder.CreatePHI(phi.getType(), 2);
-        kept->addIncoming(phi.getIncomingValueForBlock(end), turns.latch);
+        kept->addIncoming(phi.getIncomingValueForBlock(end), stride.latch);
         kept->addIncoming(&phi, own);
         phi.setIncomingValueForBlock(end, kept);
     }
@@ -163,63 +163,64 @@ void keep_what_changes(const turn_loop& turns, const llvm::PHINode* common, llvm
 
 } // namespace
 
-bool takes_turns(const kernel_body& body, const llvm::Loop& loop) {
-    turn_loop turns;
-    return find_turns(body, loop, turns);
+bool is_stride_loop(const kernel_body& body, const llvm::Loop& loop) {
+    stride_loop stride;
+    return find_stride(body, loop, stride);
 }
 
 void end_together(kernel_body& body, const llvm::Loop& loop) {
-    turn_loop turns;
-    if (!find_turns(body, loop, turns)) return;
-    llvm::ICmpInst* const compare = only_condition(body, loop, turns);
-    const unsigned width = turns.element->getType()->getIntegerBitWidth();
-    if (compare == nullptr || (width != 32 && width != 64) || !is_positive(body, *turns.step) ||
-        !starts_at_thread(body, *turns.start, compare->isSigned()) ||
-        is_used_behind(loop, *turns.element) ||
-        is_used_behind(loop, *turns.element->getIncomingValueForBlock(turns.latch)))
+    stride_loop stride;
+    if (!find_stride(body, loop, stride)) return;
+    llvm::ICmpInst* const compare = only_condition(body, loop, stride);
+    const unsigned width = stride.element->getType()->getIntegerBitWidth();
+    if (compare == nullptr || (width != 32 && width != 64) || !is_positive(body, *stride.step) ||
+        !starts_at_thread(body, *stride.start, compare->isSigned()) ||
+        is_used_behind(loop, *stride.element) ||
+        is_used_behind(loop, *stride.element->getIncomingValueForBlock(stride.latch)))
         return;
 
-    llvm::PHINode& element = *turns.element;
+    llvm::PHINode& element = *stride.element;
     llvm::LLVMContext& context = element.getContext();
-    llvm::IRBuilder<> before(turns.before->getTerminator());
+    llvm::IRBuilder<> before(stride.before->getTerminator());
     // Use 64 bits: thread 0's next number may exceed the type of the element.
     const bool is_signed = compare->isSigned();
     llvm::Type* const wide = before.getInt64Ty();
     llvm::Value* const first =
-        before.CreateIntCast(of_thread_0(body, before, *turns.start), wide, is_signed);
+        before.CreateIntCast(of_thread_0(body, before, *stride.start), wide, is_signed);
     llvm::Value* const step =
-        before.CreateIntCast(compute_of_launch(body, before, *turns.step), wide, is_signed);
+        before.CreateIntCast(compute_of_launch(body, before, *stride.step), wide, is_signed);
     llvm::Value* const bound = before.CreateIntCast(
         compute_of_launch(body, before, *compare->getOperand(1)), wide, is_signed);
 
-    llvm::IRBuilder<> at_header(&turns.header->front());
-    auto* const common = at_header.CreatePHI(wide, 2, "common");
-    auto* const branch = llvm::cast<llvm::BranchInst>(turns.header->getTerminator());
-    llvm::BasicBlock* const round = branch->getSuccessor(0);
-    auto* const own = llvm::BasicBlock::Create(context, "own", body.function, round);
+    llvm::IRBuilder<> at_header(&stride.header->front());
+    auto* const uniform = at_header.CreatePHI(wide, 2, "uniform");
+    auto* const branch = llvm::cast<llvm::BranchInst>(stride.header->getTerminator());
+    llvm::BasicBlock* const iteration = branch->getSuccessor(0);
+    auto* const own = llvm::BasicBlock::Create(context, "own", body.function, iteration);
     llvm::BasicBlock* const end =
-        turns.latch->splitBasicBlock(turns.latch->getTerminator(), "round.end");
+        stride.latch->splitBasicBlock(stride.latch->getTerminator(), "iteration.end");
 
     // This thread's element, and a check whether it exists.
     llvm::IRBuilder<> builder(own);
     llvm::Value* const thread =
         builder.CreateLoad(builder.getInt32Ty(), body.thread_index[0], "thread");
     llvm::Value* const wide_mine =
-        builder.CreateAdd(common, builder.CreateZExt(thread, wide), "", !is_signed, is_signed);
+        builder.CreateAdd(uniform, builder.CreateZExt(thread, wide), "", !is_signed, is_signed);
     llvm::Value* const mine = builder.CreateTrunc(wide_mine, element.getType());
-    builder.CreateCondBr(builder.CreateICmp(compare->getPredicate(), wide_mine, bound), round, end);
-    for (llvm::PHINode& phi : round->phis())
-        phi.replaceIncomingBlockWith(turns.header, own);
+    builder.CreateCondBr(builder.CreateICmp(compare->getPredicate(), wide_mine, bound), iteration,
+                         end);
+    for (llvm::PHINode& phi : iteration->phis())
+        phi.replaceIncomingBlockWith(stride.header, own);
     branch->setSuccessor(0, own);
     llvm::IRBuilder<> at_test(branch);
 
     llvm::IRBuilder<> at_end(&end->front());
-    keep_what_changes(turns, common, own, end);
-    llvm::Value* const next = at_end.CreateAdd(common, step);
-    common->addIncoming(first, turns.before);
-    common->addIncoming(next, end);
+    keep_what_changes(stride, uniform, own, end);
+    llvm::Value* const next = at_end.CreateAdd(uniform, step);
+    uniform->addIncoming(first, stride.before);
+    uniform->addIncoming(next, end);
 
-    branch->setCondition(at_test.CreateICmp(compare->getPredicate(), common, bound));
+    branch->setCondition(at_test.CreateICmp(compare->getPredicate(), uniform, bound));
     compare->eraseFromParent();
     auto* const old_next = llvm::cast<llvm::Instruction>(element.getIncomingValueForBlock(end));
     element.replaceAllUsesWith(mine);

@@ -9,7 +9,7 @@
 namespace hmmcc {
 
 /// True if the loop has a variable that starts at the thread's own element and a uniform step.
-bool takes_turns(const kernel_body& body, const llvm::Loop& loop);
+bool is_stride_loop(const kernel_body& body, const llvm::Loop& loop);
 
 /// Changes such a loop, if possible, so that all threads leave it in the same iteration: threads
 /// without more elements run the last iterations without effect.

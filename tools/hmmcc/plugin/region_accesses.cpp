@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "part_accesses.hpp"
+#include "region_accesses.hpp"
 
 #include "names.hpp"
 
@@ -20,7 +20,7 @@ bool escapes(const llvm::Value& address) {
 
 } // namespace
 
-void part_accesses::mark(llvm::BasicBlock& block, llvm::MDNode& group) {
+void region_accesses::mark(llvm::BasicBlock& block, llvm::MDNode& group) {
     for (llvm::Instruction& instruction : block)
         if (instruction.mayReadOrWriteMemory() && !instruction.isAtomic() &&
             !instruction.isVolatile() && !may_use_variable(instruction) &&
@@ -29,7 +29,7 @@ void part_accesses::mark(llvm::BasicBlock& block, llvm::MDNode& group) {
 }
 
 /// All threads use the same variables of the function, so accesses to these depend on each other.
-bool part_accesses::may_use_variable(const llvm::Instruction& instruction) {
+bool region_accesses::may_use_variable(const llvm::Instruction& instruction) {
     const llvm::Value* const place = llvm::getLoadStorePointerOperand(&instruction);
     if (place == nullptr) return true;
     const llvm::Value* const object = llvm::getUnderlyingObject(place, 32);
@@ -38,7 +38,7 @@ bool part_accesses::may_use_variable(const llvm::Instruction& instruction) {
     return !known || has_escaping_variables();
 }
 
-bool part_accesses::has_escaping_variables() {
+bool region_accesses::has_escaping_variables() {
     if (escaping_ >= 0) return escaping_ > 0;
     escaping_ = 0;
     for (llvm::Instruction& instruction : *body_.entry)
@@ -47,7 +47,7 @@ bool part_accesses::has_escaping_variables() {
     return escaping_ > 0;
 }
 
-void describe_loop_over_threads(llvm::Instruction& branch, llvm::MDNode* independent) {
+void describe_work_item_loop(llvm::Instruction& branch, llvm::MDNode* independent) {
     llvm::LLVMContext& context = branch.getContext();
     const auto text = [&](const char* name) { return llvm::MDString::get(context, name); };
     // Rows are short, so only unroll loops with a known length.
