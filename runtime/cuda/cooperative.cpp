@@ -105,7 +105,7 @@ class worker {
     }
     [[noreturn]] void report_ended() {
         const block_run &waiting = first_block(false), &ended = first_block(true);
-        const cut& place = launch_.kernel->cuts[waiting.waits_at];
+        const sync_point& place = launch_.kernel->sync_points[waiting.waits_at];
         fail_block(
             waiting,
             "grid_group::sync() (%s:%u) waits for block (%u, %u, %u), which has already exited",

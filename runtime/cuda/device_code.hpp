@@ -3,16 +3,16 @@
  * The interface between hmmcc's passes and the launch: a kernel as a function
  * that runs one block, and the state of a running block.
  *
- * The threads of a block run one after the other, in a loop. At each
- * synchronization point, the kernel is cut: each thread runs to its next *cut*,
- * and then the loop starts again after it. The number of the cut is the
- * thread's state. Threads that wait for each other are a *group*: a block, or a
- * warp if the kernel has warp operations. As long as all threads of a group are
- * at the same cut, the kernel itself continues. Otherwise it calls
- * __hmm_resolve_group(), and runs the threads that are marked as ready.
+ * The threads of a block run one after the other, in a loop. The kernel is split
+ * at its synchronization points: each thread runs to its next one, and then the
+ * loop starts again after it. The number of the point is the thread's state.
+ * Threads that wait for each other are a *group*: a block, or a warp if the kernel
+ * has warp operations. As long as all threads of a group are at the same point, the
+ * kernel itself continues. Otherwise it calls __hmm_resolve_group(), and runs the
+ * threads that are marked as ready.
  *
- * Grid barriers are cuts too. There the function returns, and everything that
- * the block needs to continue is in its memory.
+ * Grid barriers are synchronization points, too. There the function returns, and
+ * everything that the block needs to continue is in its memory.
  */
 #pragma once
 
@@ -27,12 +27,12 @@ inline constexpr std::uint32_t most_static_shared = 48u << 10;
 /// Alignment of a block's memory.
 inline constexpr std::uint32_t memory_alignment = 64;
 
-enum class cut_kind : std::uint32_t {
+enum class sync_kind : std::uint32_t {
     start = 0,
     block_barrier,
     block_count,  ///< a barrier that counts a condition
     grid_barrier, ///< of all blocks: the block's function returns, and is called again
-    pace,         ///< threads proceed side by side, without waiting
+    lockstep,     ///< threads proceed side by side, without waiting
     warp_barrier,
     warp_exchange,   ///< shuffles of 64 bits
     warp_exchange32, ///< shuffles of 32 bits
@@ -42,8 +42,8 @@ enum class cut_kind : std::uint32_t {
 };
 
 /// Constant data of each kernel: its states. The first two are the end and the start.
-struct cut {
-    cut_kind kind;
+struct sync_point {
+    sync_kind kind;
     std::uint32_t line;
     const char* file;
 };
@@ -71,13 +71,13 @@ struct kernel_code {
     void (*run)(block_run*);
     const char* name; ///< mangled
     const parameter* parameters;
-    const cut* cuts;
+    const sync_point* sync_points;
     std::uint32_t parameter_count;
     std::uint32_t argument_bytes;
     std::uint32_t static_shared;
     std::uint32_t thread_bytes; ///< for arrays with an element per thread
     std::uint32_t array_count;
-    std::uint32_t states; ///< 2: no cuts
+    std::uint32_t states; ///< 2: no synchronization points
     /// Identifies the file whose functions use the first part of the block's memory; NULL if none
     /// do.
     const void* shared_owner = nullptr;

@@ -71,7 +71,7 @@ void launch_data::run_to_barrier(block_run& run) const {
 void launch_data::run_to_end(block_run& run) const {
     run_to_barrier(run);
     if (run.waits_at == state_end) return;
-    const cut& place = kernel->cuts[run.waits_at];
+    const sync_point& place = kernel->sync_points[run.waits_at];
     fail_block(run,
                "grid_group::sync() (%s:%u) in a launch that is not cooperative: use "
                "cudaLaunchCooperativeKernel()",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Decides which threads continue when those of a group are at different cuts.
+ * Decides which threads continue when those of a group are at different
+ * synchronization points.
  *
  * A thread at a warp operation waits for the threads of its mask that have not
  * ended. At a block barrier, all threads of the block that have not ended wait
@@ -16,35 +17,35 @@
 namespace hmmcuda {
 namespace {
 
-const char* name_of(cut_kind kind) {
+const char* name_of(sync_kind kind) {
     switch (kind) {
-    case cut_kind::block_barrier:
+    case sync_kind::block_barrier:
         return "__syncthreads";
-    case cut_kind::block_count:
+    case sync_kind::block_count:
         return "__syncthreads_count, _and or _or";
-    case cut_kind::grid_barrier:
+    case sync_kind::grid_barrier:
         return "grid_group::sync()";
-    case cut_kind::pace:
+    case sync_kind::lockstep:
         return "a loop iteration";
-    case cut_kind::warp_barrier:
+    case sync_kind::warp_barrier:
         return "__syncwarp";
-    case cut_kind::warp_exchange:
-    case cut_kind::warp_exchange32:
+    case sync_kind::warp_exchange:
+    case sync_kind::warp_exchange32:
         return "a shuffle";
-    case cut_kind::warp_ballot:
+    case sync_kind::warp_ballot:
         return "a vote";
-    case cut_kind::warp_match:
+    case sync_kind::warp_match:
         return "a match";
-    case cut_kind::warp_active:
+    case sync_kind::warp_active:
         return "__activemask";
-    case cut_kind::start:
+    case sync_kind::start:
         break;
     }
     return "the start";
 }
 
-bool is_of_warp(cut_kind kind) {
-    return kind >= cut_kind::warp_barrier;
+bool is_of_warp(sync_kind kind) {
+    return kind >= sync_kind::warp_barrier;
 }
 
 std::uint32_t state_of(const block_run& run, std::uint32_t thread) {
@@ -54,8 +55,8 @@ std::uint32_t state_of(const block_run& run, std::uint32_t thread) {
 /// Reports threads that wait for each other at different places, and ends the
 /// launch.
 [[noreturn]] void report_apart(const block_run& run, std::uint32_t first, std::uint32_t second) {
-    const cut& here = run.kernel->cuts[state_of(run, first)];
-    const cut& there = run.kernel->cuts[state_of(run, second)];
+    const sync_point& here = run.kernel->sync_points[state_of(run, first)];
+    const sync_point& there = run.kernel->sync_points[state_of(run, second)];
     fail_block(run,
                "deadlock: threads wait at different synchronization points: %s at %s (%s:%u), %s "
                "at %s (%s:%u)",
@@ -89,7 +90,7 @@ struct warp {
         return found;
     }
     void release(std::uint32_t state, std::uint32_t lanes) const {
-        operate(run, run.kernel->cuts[state].kind, lanes);
+        operate(run, run.kernel->sync_points[state].kind, lanes);
         for (std::uint32_t thread = first; thread < last; thread++)
             if ((lanes >> (thread - first) & 1) != 0)
                 run.thread_states[thread] = state | state_ready;
@@ -99,8 +100,8 @@ struct warp {
     bool release_any() const {
         for (const bool active : {false, true})
             for (std::uint32_t state = state_start + 1; state < run.kernel->states; state++) {
-                const cut_kind kind = run.kernel->cuts[state].kind;
-                if (!is_of_warp(kind) || (kind == cut_kind::warp_active) != active) continue;
+                const sync_kind kind = run.kernel->sync_points[state].kind;
+                if (!is_of_warp(kind) || (kind == sync_kind::warp_active) != active) continue;
                 const std::uint32_t lanes = active ? lanes_at(state) : complete(state);
                 if (lanes == 0) continue;
                 release(state, lanes);
@@ -111,11 +112,11 @@ struct warp {
 };
 
 /// Lets threads continue that don't wait; false if there are none.
-bool release_paced(block_run& run, std::uint32_t first, std::uint32_t last) {
+bool release_in_lockstep(block_run& run, std::uint32_t first, std::uint32_t last) {
     std::uint32_t found = state_end;
     for (std::uint32_t thread = first; thread < last; thread++) {
         const std::uint32_t state = state_of(run, thread);
-        if (run.kernel->cuts[state].kind != cut_kind::pace) continue;
+        if (run.kernel->sync_points[state].kind != sync_kind::lockstep) continue;
         if (found == state_end) found = state;
         if (state == found) run.thread_states[thread] = state | state_ready;
     }
@@ -148,7 +149,7 @@ extern "C" {
 std::uint32_t __hmm_resolve_group(block_run* run, std::uint32_t first, std::uint32_t last) {
     std::uint32_t found = find_ready(*run, first, last);
     if (found == 0) {
-        const bool released = release_paced(*run, first, last) ||
+        const bool released = release_in_lockstep(*run, first, last) ||
                               (last - first <= warp_size && warp{*run, first, last}.release_any());
         if (released) found = find_ready(*run, first, last);
     }

@@ -37,24 +37,24 @@ std::uint32_t first_lanes(std::uint32_t count) {
 
 } // namespace
 
-void operate(block_run& run, cut_kind kind, std::uint32_t lanes) noexcept {
-    const std::uint64_t conditions = kind == cut_kind::warp_ballot ? ballot(run, lanes) : 0;
+void operate(block_run& run, sync_kind kind, std::uint32_t lanes) noexcept {
+    const std::uint64_t conditions = kind == sync_kind::warp_ballot ? ballot(run, lanes) : 0;
     for (std::uint32_t lane = 0; lane < warp_size; lane++) {
         if (!has(lanes, lane)) continue;
         switch (kind) {
-        case cut_kind::warp_exchange:
+        case sync_kind::warp_exchange:
             exchange<std::uint64_t>(run, lane);
             break;
-        case cut_kind::warp_exchange32:
+        case sync_kind::warp_exchange32:
             exchange<std::uint32_t>(run, lane);
             break;
-        case cut_kind::warp_ballot:
+        case sync_kind::warp_ballot:
             run.got[lane] = conditions & run.mask[lane];
             break;
-        case cut_kind::warp_match:
+        case sync_kind::warp_match:
             run.got[lane] = match(run, lanes & run.mask[lane], run.given[lane]);
             break;
-        case cut_kind::warp_active:
+        case sync_kind::warp_active:
             run.got[lane] = lanes;
             break;
         default:
@@ -66,21 +66,21 @@ void operate(block_run& run, cut_kind kind, std::uint32_t lanes) noexcept {
 } // namespace hmmcuda
 
 using hmmcuda::block_run;
-using hmmcuda::cut_kind;
+using hmmcuda::sync_kind;
 
 // hmmcc's passes create calls to these where all threads of a warp are at the operation.
 extern "C" {
 
 void __hmm_together_ballot(block_run* run, std::uint32_t threads) {
-    hmmcuda::operate(*run, cut_kind::warp_ballot, hmmcuda::first_lanes(threads));
+    hmmcuda::operate(*run, sync_kind::warp_ballot, hmmcuda::first_lanes(threads));
 }
 
 void __hmm_together_match(block_run* run, std::uint32_t threads) {
-    hmmcuda::operate(*run, cut_kind::warp_match, hmmcuda::first_lanes(threads));
+    hmmcuda::operate(*run, sync_kind::warp_match, hmmcuda::first_lanes(threads));
 }
 
 void __hmm_together_active(block_run* run, std::uint32_t threads) {
-    hmmcuda::operate(*run, cut_kind::warp_active, hmmcuda::first_lanes(threads));
+    hmmcuda::operate(*run, sync_kind::warp_active, hmmcuda::first_lanes(threads));
 }
 
 } // extern "C"

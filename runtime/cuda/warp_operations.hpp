@@ -7,6 +7,6 @@
 namespace hmmcuda {
 
 /// Stores the operation's result for each lane of @lanes.
-void operate(block_run& run, cut_kind kind, std::uint32_t lanes) noexcept;
+void operate(block_run& run, sync_kind kind, std::uint32_t lanes) noexcept;
 
 } // namespace hmmcuda

@@ -130,10 +130,10 @@ void sum_of_grid(block_run* run) {
     }
 }
 
-constexpr cut waits[] = {{cut_kind::start, 0, ""},
-                         {cut_kind::start, 0, ""},
-                         {cut_kind::grid_barrier, 20, "file.cu"},
-                         {cut_kind::grid_barrier, 30, "file.cu"}};
+constexpr sync_point waits[] = {{sync_kind::start, 0, ""},
+                                {sync_kind::start, 0, ""},
+                                {sync_kind::grid_barrier, 20, "file.cu"},
+                                {sync_kind::grid_barrier, 30, "file.cu"}};
 constexpr kernel_code waiting = {sum_of_grid,  "_Z3sumPi", parameters, waits, 1,
                                  sizeof(int*), 64,         0,          0,     4};
 constexpr char waiting_function = 0;
@@ -264,13 +264,14 @@ TEST(processor, a_level_has_the_features_of_those_below) {
 class resolving : public testing::Test {
   protected:
     static constexpr std::uint32_t exchange = 2, barrier = 3, active = 4, round = 5;
-    static constexpr cut cuts[] = {{cut_kind::start, 0, ""},
-                                   {cut_kind::start, 0, ""},
-                                   {cut_kind::warp_exchange, 20, "file.cu"},
-                                   {cut_kind::block_barrier, 30, "file.cu"},
-                                   {cut_kind::warp_active, 40, "file.cu"},
-                                   {cut_kind::pace, 50, "file.cu"}};
-    static constexpr kernel_code kernel = {nullptr, "_Z6kernelv", nullptr, cuts, 0, 0, 0, 0, 0, 6};
+    static constexpr sync_point sync_points[] = {{sync_kind::start, 0, ""},
+                                                 {sync_kind::start, 0, ""},
+                                                 {sync_kind::warp_exchange, 20, "file.cu"},
+                                                 {sync_kind::block_barrier, 30, "file.cu"},
+                                                 {sync_kind::warp_active, 40, "file.cu"},
+                                                 {sync_kind::lockstep, 50, "file.cu"}};
+    static constexpr kernel_code kernel = {
+        nullptr, "_Z6kernelv", nullptr, sync_points, 0, 0, 0, 0, 0, 6};
 
     resolving() {
         run_.kernel = &kernel;

@@ -5,7 +5,7 @@
 
 #include "device_keywords.h"
 
-/* hmmcc cuts kernels at calls of these. */
+/* hmmcc splits kernels at calls of these. */
 extern "C" {
 __device__ void __hmm_block_barrier(void) __attribute__((convergent, nothrow, noduplicate));
 /* Returns the number of threads with a condition that is not 0. */

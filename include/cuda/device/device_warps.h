@@ -9,7 +9,7 @@
 #include "device_index.h"
 #include "device_keywords.h"
 
-/* hmmcc cuts kernels at calls of these. */
+/* hmmcc splits kernels at calls of these. */
 extern "C" {
 __device__ void __hmm_warp_barrier(unsigned int mask)
     __attribute__((convergent, nothrow, noduplicate));

@@ -180,7 +180,7 @@ class describer {
         if (rows.empty()) rows.push_back(llvm::ConstantStruct::getAnon({number(0), number(0)}));
         return table(rows);
     }
-    llvm::Constant* sync_point_row(hmmcuda::cut_kind kind, std::uint32_t line,
+    llvm::Constant* sync_point_row(hmmcuda::sync_kind kind, std::uint32_t line,
                                    llvm::StringRef file) {
         return llvm::ConstantStruct::getAnon(
             {number(static_cast<std::uint32_t>(kind)), number(line), text(file)});
@@ -188,7 +188,7 @@ class describer {
     llvm::Constant* sync_point_table(const kernel_body& body) {
         llvm::SmallVector<llvm::Constant*, 8> rows;
         for (std::uint32_t state = 0; state < 2; state++)
-            rows.push_back(sync_point_row(hmmcuda::cut_kind::start, 0, ""));
+            rows.push_back(sync_point_row(hmmcuda::sync_kind::start, 0, ""));
         for (const sync_point& point : body.sync_points)
             rows.push_back(sync_point_row(point.kind, point.line, point.file));
         return table(rows);

@@ -64,7 +64,7 @@ struct source_kernel {
 
 /// A synchronization point. Its basic block is empty; threads continue at @behind.
 struct sync_point {
-    hmmcuda::cut_kind kind = hmmcuda::cut_kind::start;
+    hmmcuda::sync_kind kind = hmmcuda::sync_kind::start;
     llvm::BasicBlock* block = nullptr;
     llvm::BasicBlock* behind = nullptr;
     std::string file;

@@ -28,7 +28,7 @@ namespace hmmcc {
 namespace {
 
 using hmmcuda::block_run;
-using hmmcuda::cut_kind;
+using hmmcuda::sync_kind;
 
 /// Emits the code that runs the groups of a block in phases.
 class scheduler {
@@ -189,7 +189,7 @@ class scheduler {
         llvm::BasicBlock* const leave = basic_block("leave");
         auto* const branch = builder.CreateSwitch(state, phase_);
         for (std::uint32_t i = 2; i < body_.states(); i++)
-            if (body_.sync_points[i - 2].kind == cut_kind::grid_barrier)
+            if (body_.sync_points[i - 2].kind == sync_kind::grid_barrier)
                 branch->addCase(constant(i), leave);
         llvm::IRBuilder<> at(leave);
         at.CreateStore(state, waits_at(at));
@@ -260,10 +260,10 @@ class scheduler {
         auto* const branch = builder.CreateSwitch(load_number(builder, group_.current), save_);
         if (body_.can_mix) branch->addCase(constant(hmmcuda::state_mixed), resolve_);
         for (std::uint32_t state = 2; state < body_.states(); state++) {
-            const cut_kind kind = body_.sync_points[state - 2].kind;
-            if (kind == cut_kind::warp_barrier || kind == cut_kind::pace)
+            const sync_kind kind = body_.sync_points[state - 2].kind;
+            if (kind == sync_kind::warp_barrier || kind == sync_kind::lockstep)
                 branch->addCase(constant(state), dispatch_);
-            if (kind == cut_kind::warp_exchange || kind == cut_kind::warp_exchange32)
+            if (kind == sync_kind::warp_exchange || kind == sync_kind::warp_exchange32)
                 branch->addCase(constant(state), exchange());
             const char* const function = operation(kind);
             if (function == nullptr) continue;
@@ -288,13 +288,13 @@ class scheduler {
         builder.CreateBr(dispatch_);
         return exchange_;
     }
-    static const char* operation(cut_kind kind) {
+    static const char* operation(sync_kind kind) {
         switch (kind) {
-        case cut_kind::warp_ballot:
+        case sync_kind::warp_ballot:
             return "__hmm_together_ballot";
-        case cut_kind::warp_match:
+        case sync_kind::warp_match:
             return "__hmm_together_match";
-        case cut_kind::warp_active:
+        case sync_kind::warp_active:
             return "__hmm_together_active";
         default:
             return nullptr;

@@ -24,30 +24,30 @@ namespace {
 
 using hmmcuda::block_run;
 
-hmmcuda::cut_kind kind_of(intrinsic what) {
+hmmcuda::sync_kind kind_of(intrinsic what) {
     switch (what) {
     case intrinsic::block_count:
-        return hmmcuda::cut_kind::block_count;
+        return hmmcuda::sync_kind::block_count;
     case intrinsic::grid_barrier:
-        return hmmcuda::cut_kind::grid_barrier;
+        return hmmcuda::sync_kind::grid_barrier;
     case intrinsic::lockstep:
-        return hmmcuda::cut_kind::pace;
+        return hmmcuda::sync_kind::lockstep;
     case intrinsic::warp_barrier:
-        return hmmcuda::cut_kind::warp_barrier;
+        return hmmcuda::sync_kind::warp_barrier;
     case intrinsic::warp_exchange:
     case intrinsic::warp_shift:
-        return hmmcuda::cut_kind::warp_exchange;
+        return hmmcuda::sync_kind::warp_exchange;
     case intrinsic::warp_exchange32:
     case intrinsic::warp_shift32:
-        return hmmcuda::cut_kind::warp_exchange32;
+        return hmmcuda::sync_kind::warp_exchange32;
     case intrinsic::warp_ballot:
-        return hmmcuda::cut_kind::warp_ballot;
+        return hmmcuda::sync_kind::warp_ballot;
     case intrinsic::warp_match:
-        return hmmcuda::cut_kind::warp_match;
+        return hmmcuda::sync_kind::warp_match;
     case intrinsic::warp_active:
-        return hmmcuda::cut_kind::warp_active;
+        return hmmcuda::sync_kind::warp_active;
     default:
-        return hmmcuda::cut_kind::block_barrier;
+        return hmmcuda::sync_kind::block_barrier;
     }
 }
 
