@@ -48,8 +48,7 @@ void report_trap(llvm::CallInst& call, const thread_of_failure& thread) {
         where = where->getInlinedAt();
     llvm::SmallVector<llvm::Value*, 6> arguments{thread.run, thread.rank};
     arguments.push_back(builder.getInt32(where == nullptr ? 0 : where->getLine()));
-    arguments.push_back(
-        builder.CreateGlobalStringPtr(where == nullptr ? "" : where->getFilename()));
+    arguments.push_back(builder.CreateGlobalString(where == nullptr ? "" : where->getFilename()));
     builder.CreateCall(reporter(*call.getModule(), "__hmm_report_trap", arguments), arguments);
 }
 

@@ -78,9 +78,9 @@ class column_loops {
     /// True if the basic block only has a condition and its branch.
     static bool only_checks(llvm::BasicBlock& header) {
         const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(header.getTerminator());
-        return branch != nullptr && branch->isConditional() &&
-               header.getFirstNonPHIOrDbg() == branch->getCondition() &&
-               header.getFirstNonPHIOrDbg()->getNextNonDebugInstruction() == branch;
+        const llvm::Instruction& first = *header.getFirstNonPHIIt();
+        return branch != nullptr && branch->isConditional() && &first == branch->getCondition() &&
+               first.getNextNode() == branch;
     }
     /// True if all threads leave the loop in the same iteration. Adds its uniform variables.
     bool is_uniform(const llvm::Loop& loop) {
@@ -184,7 +184,7 @@ void check_first(const llvm::Loop& loop) {
     }
 
     llvm::BasicBlock* const iteration =
-        header->splitBasicBlock(header->getFirstNonPHI(), "iteration");
+        header->splitBasicBlock(header->getFirstNonPHIIt(), "iteration");
     llvm::BasicBlock* const end = latch == header ? iteration : latch;
     llvm::BasicBlock* const behind =
         branch->getSuccessor(branch->getSuccessor(0) == header ? 1 : 0);
@@ -196,12 +196,12 @@ void check_first(const llvm::Loop& loop) {
             return &value;
         for (llvm::PHINode& phi : header->phis())
             if (phi.getIncomingValueForBlock(end) == &value) return &phi;
-        auto* const phi = llvm::PHINode::Create(value.getType(), 2, "", &header->front());
+        auto* const phi = llvm::PHINode::Create(value.getType(), 2, "", header->begin());
         phi->addIncoming(llvm::UndefValue::get(value.getType()), before);
         phi->addIncoming(&value, end);
         return phi;
     };
-    condition->moveBefore(header->getTerminator());
+    condition->moveBefore(*header, header->getTerminator()->getIterator());
     for (llvm::Use& operand : condition->operands())
         operand.set(at_beginning(*operand));
     for (llvm::PHINode& phi : behind->phis()) {

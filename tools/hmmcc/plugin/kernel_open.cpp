@@ -228,7 +228,7 @@ bool move_variables(kernel_body& body) {
                 report_error(*variable, "hmmcc does not support variable-length arrays in kernels");
                 return false;
             }
-            variable->moveBefore(body.entry->getTerminator());
+            variable->moveBefore(*body.entry, body.entry->getTerminator()->getIterator());
         }
     return true;
 }

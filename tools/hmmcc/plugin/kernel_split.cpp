@@ -260,7 +260,7 @@ class value_keeper {
         llvm::Instruction* const again = instruction->clone();
         for (llvm::Use& operand : again->operands())
             operand.set(compute_again(*operand, at, and_uniform, false));
-        again->insertBefore(at);
+        again->insertBefore(at->getIterator());
         return again;
     }
     void compute_at_uses(llvm::Instruction& value, bool and_uniform) {

@@ -11,6 +11,7 @@
 #include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/Dominators.h>
+#include <llvm/TargetParser/Triple.h>
 
 namespace hmmcc {
 
@@ -20,6 +21,7 @@ struct loop_analyses {
         : dominators(function),
           loops(dominators),
           assumptions(function),
+          library_functions(llvm::Triple(function.getParent()->getTargetTriple())),
           library(library_functions),
           evolution(function, library, assumptions, dominators, loops),
           target(function.getParent()->getDataLayout()),

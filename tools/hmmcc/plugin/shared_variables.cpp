@@ -28,7 +28,7 @@ bool expand_once(llvm::Constant& constant) {
             auto* const instruction = llvm::dyn_cast<llvm::Instruction>(outer);
             if (instruction == nullptr) continue;
             llvm::Instruction* const made = expression->getAsInstruction();
-            made->insertBefore(place_before(*instruction, *expression));
+            made->insertBefore(place_before(*instruction, *expression)->getIterator());
             instruction->replaceUsesOfWith(expression, made);
             return true;
         }

@@ -137,8 +137,8 @@ llvm::ICmpInst* only_condition(const kernel_body& body, const llvm::Loop& loop,
     const bool below = predicate == llvm::CmpInst::ICMP_SLT ||
                        predicate == llvm::CmpInst::ICMP_ULT ||
                        predicate == llvm::CmpInst::ICMP_SLE || predicate == llvm::CmpInst::ICMP_ULE;
-    const bool alone = stride.header->getFirstNonPHIOrDbg() == compare &&
-                       compare->getNextNonDebugInstruction() == branch;
+    const bool alone =
+        &*stride.header->getFirstNonPHIIt() == compare && compare->getNextNode() == branch;
     return below && alone ? compare : nullptr;
 }
 
