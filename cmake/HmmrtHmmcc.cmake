@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 # Decides if hmmcc is built: it needs the development files of LLVM and clang, and that clang. HMMRT_HMMCC_FOUND has the
-# answer. LLVM's interface changes with each version, so we only take those that hmmcc is tested with. The plugin links no
-# library of theirs, so the CMake packages are not asked: those of one may end the configuration where the other is missing.
+# answer. LLVM's interface changes with each version, so we take one that hmmcc is tested with, unless HMMRT_LLVM_VERSION
+# names a newer one. The plugin links no library of theirs, so the CMake packages are not asked: those of one may end the
+# configuration where the other is missing.
 set(HMMRT_HMMCC AUTO CACHE STRING "Build hmmcc, the compiler for CUDA source: AUTO (if the tools are built and LLVM and clang are found), ON or OFF")
 set_property(CACHE HMMRT_HMMCC PROPERTY STRINGS AUTO ON OFF)
 set(hmmcc_versions 19)
 set(HMMRT_LLVM_VERSION AUTO CACHE STRING
-    "Version of LLVM and clang for hmmcc; AUTO: the version of clang++ if hmmcc supports it, or else the oldest supported one")
+    "Version of LLVM and clang for hmmcc, 19 or newer; AUTO: the first one that hmmcc is tested with")
 set_property(CACHE HMMRT_LLVM_VERSION PROPERTY STRINGS AUTO ${hmmcc_versions})
 set(LLVM_DIR "" CACHE PATH "Folder of LLVM and clang for hmmcc, or a folder in it")
 
@@ -121,32 +122,17 @@ function(hmmcc_find_version lacks version)
   hmmcc_hand_up()
 endfunction()
 
-# hmmcc_find(LACKS): as hmmcc_look_in(), for the versions that HMMRT_LLVM_VERSION allows.
+# hmmcc_find(LACKS): as hmmcc_look_in(), for the version that HMMRT_LLVM_VERSION names.
 function(hmmcc_find lacks)
-  set(versions ${HMMRT_LLVM_VERSION})
-  if(HMMRT_LLVM_VERSION STREQUAL "AUTO")
-    hmmcc_run(first clang++ -dumpversion)
-    string(REGEX REPLACE "[.].*" "" first "${first}")
-    set(versions ${hmmcc_versions})
-    if(first IN_LIST hmmcc_versions)
-      list(PREPEND versions ${first})
-    endif()
-  elseif(NOT HMMRT_LLVM_VERSION IN_LIST hmmcc_versions)
-    list(JOIN hmmcc_versions ", " known)
-    set(${lacks} "HMMRT_LLVM_VERSION is ${HMMRT_LLVM_VERSION}, but hmmcc only supports ${known}" PARENT_SCOPE)
+  set(version ${HMMRT_LLVM_VERSION})
+  if(version STREQUAL "AUTO")
+    list(GET hmmcc_versions 0 version)
+  elseif(NOT version MATCHES "^[0-9]+$" OR version LESS 19)
+    set(${lacks} "HMMRT_LLVM_VERSION is ${version}, but hmmcc needs 19 or newer" PARENT_SCOPE)
     return()
   endif()
-  set(text "")
-  foreach(version IN LISTS versions)
-    hmmcc_find_version(there ${version})
-    if(NOT there)
-      set(text "")
-      break()
-    elseif(NOT text OR (text MATCHES "are missing" AND NOT there MATCHES "are missing"))
-      set(text "${there}")
-    endif()
-  endforeach()
-  set(${lacks} "${text}" PARENT_SCOPE)
+  hmmcc_find_version(there ${version})
+  set(${lacks} "${there}" PARENT_SCOPE)
   hmmcc_hand_up()
 endfunction()
 
