@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The C interface: advice.
 #include "allocation.hpp"
+#include "failure.hpp"
 #include "location.hpp"
-#include "memory_error.hpp"
 #include "memory_range.hpp"
 
 namespace hmmrt {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The C interface: annotations. A section is recorded when it ends, so each thread remembers where
 // its open sections began.
+#include "failure.hpp"
 #include "interface.hpp"
-#include "memory_error.hpp"
 #include "memory_range.hpp"
 
 #include <algorithm>

@@ -2,7 +2,6 @@
 #include "device.hpp"
 
 #include "failure.hpp"
-#include "memory_error.hpp"
 #include "process.hpp"
 #include "report.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The exception that the runtime uses internally; the C interface converts it
-// to an error code.
+// The exception that the runtime uses internally, and functions that throw it
+// for errors of the kernel. The C interface converts it to an error code.
 #pragma once
 
 #include "hmm/hmm_runtime.h"
@@ -58,5 +58,23 @@ inline std::string describe_file_error(const std::string& operation, int error) 
     if (error == -EMFILE) text += "; see RLIMIT_NOFILE (ulimit -n)";
     return text;
 }
+
+// ---- errors of the kernel's memory operations
+
+/// Throws failure. @error may be positive or negative.
+[[noreturn]] void throw_memory_error(const char* operation, int error);
+
+/// As above, for madvise(), which has specific errors for unmapped and locked
+/// memory. @error is positive.
+[[noreturn]] void throw_discard_error(int error);
+
+/// Throws failure if @result is negative.
+inline void check_memory_call(const char* operation, int result) {
+    if (result < 0) throw_memory_error(operation, result);
+}
+
+/// Checks the result of a knob or quota call, which may need administrator
+/// privileges.
+void check_policy_call(const char* operation, int result);
 
 } // namespace hmmrt

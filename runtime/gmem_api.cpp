@@ -2,8 +2,8 @@
 // The GMEM interface.
 #include "hmm/gmem.h"
 
+#include "failure.hpp"
 #include "location.hpp"
-#include "memory_error.hpp"
 #include "memory_work.hpp"
 #include "sys/syscalls.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The C interface: knobs.
-#include "memory_error.hpp"
+#include "failure.hpp"
 #include "memory_range.hpp"
 
 #include <cerrno>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "memory_object.hpp"
 
+#include "failure.hpp"
 #include "fork_guard.hpp"
 #include "interface.hpp"
 #include "location.hpp"
-#include "memory_error.hpp"
 #include "number_of.hpp"
 
 #include <algorithm>

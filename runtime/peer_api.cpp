@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The C interface: peer access.
+#include "failure.hpp"
 #include "interface.hpp"
-#include "memory_error.hpp"
 
 #include <cerrno>
 

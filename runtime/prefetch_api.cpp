@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The C interface: prefetch and discard.
+#include "failure.hpp"
 #include "location.hpp"
-#include "memory_error.hpp"
 #include "memory_work.hpp"
 
 #include <algorithm>

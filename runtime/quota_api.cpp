@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The C interface: quotas.
+#include "failure.hpp"
 #include "interface.hpp"
-#include "memory_error.hpp"
 
 namespace hmmrt {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "slabs.hpp"
 
-#include "memory_error.hpp"
+#include "failure.hpp"
 #include "process.hpp"
 #include "unmapping.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The C interface: statistics.
+#include "failure.hpp"
 #include "interface.hpp"
-#include "memory_error.hpp"
 #include "session.hpp"
 
 #include <cerrno>

@@ -3,7 +3,6 @@
 
 #include "failure.hpp"
 #include "interface.hpp"
-#include "memory_error.hpp"
 #include "process.hpp"
 
 #include <algorithm>
