@@ -2,8 +2,8 @@
 #include "failure_watch.hpp"
 
 #include "failure.hpp"
-#include "failure_report.hpp"
 #include "own_memory.hpp"
+#include "report.hpp"
 #include "session.hpp"
 
 #include <csignal>

@@ -27,8 +27,8 @@
 #pragma once
 
 #include "executor.hpp"
-#include "failure_report.hpp"
 #include "failure_watch.hpp"
+#include "report.hpp"
 
 #include "hmm/hmm_runtime.h"
 
