@@ -2,6 +2,7 @@
 // The C interface: advice.
 #include "allocation.hpp"
 #include "failure.hpp"
+#include "interface.hpp"
 #include "location.hpp"
 #include "memory_range.hpp"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The C interface: attributes of ranges and of pointers.
 #include "failure.hpp"
+#include "interface.hpp"
 #include "location.hpp"
 #include "memory_range.hpp"
 

@@ -45,6 +45,11 @@ class failure : public std::exception {
     std::exception_ptr original_;
 };
 
+/// Throws failure with hmmErrorInvalidValue if the condition is false.
+inline void require(bool condition, const char* what) {
+    if (!condition) throw failure(hmmErrorInvalidValue, what);
+}
+
 /// "operation: No such file or directory"; @error may be positive or negative.
 inline std::string describe_errno(const std::string& operation, int error) {
     char buffer[128];

@@ -63,10 +63,6 @@ hmmError_t guarded(const char* operation, Body body) noexcept {
     }
 }
 
-inline void require(bool condition, const char* what) {
-    if (!condition) throw failure(hmmErrorInvalidValue, what);
-}
-
 device& current_device();
 
 /// Looks up a stream handle; throws failure. The legacy default stream and the

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The C interface: knobs.
 #include "failure.hpp"
+#include "interface.hpp"
 #include "memory_range.hpp"
 
 #include <cerrno>

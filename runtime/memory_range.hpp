@@ -3,7 +3,7 @@
 #pragma once
 
 #include "agent/control.h"
-#include "interface.hpp"
+#include "failure.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -3,6 +3,7 @@
 // Each function throws failure for an impossible range.
 #pragma once
 
+#include "interface.hpp"
 #include "memory_range.hpp"
 
 namespace hmmrt {

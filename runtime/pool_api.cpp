@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The C interface: stream-ordered allocation.
+#include "interface.hpp"
 #include "memory_pool.hpp"
 #include "memory_range.hpp"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The C interface: registered memory, and variables of device code.
+#include "interface.hpp"
 #include "memory_range.hpp"
 
 #include <initializer_list>

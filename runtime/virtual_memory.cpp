@@ -2,7 +2,6 @@
 #include "virtual_memory.hpp"
 
 #include "failure.hpp"
-#include "interface.hpp"
 #include "process.hpp"
 
 #include <algorithm>
