@@ -6,11 +6,9 @@
 #include "exit_lock.hpp"
 #include "fork_guard.hpp"
 #include "lane_thread.hpp"
-#include "process.hpp"
 
 #include <atomic>
 #include <cstdlib>
-#include <exception>
 #include <sys/syscall.h>
 
 namespace hmmrt {
@@ -58,16 +56,6 @@ struct lane_guard {
 
 thread_local lane_guard guard_of_lane;
 
-void note_failures() {
-    if (fork_guard::is_child()) return;
-    try {
-        for (const auto& each : process::get().devices())
-            each->note_at_exit();
-    } catch (const std::exception&) {
-        return; // no device
-    }
-}
-
 } // namespace
 
 void guard_exit_of_lane() {
@@ -75,10 +63,10 @@ void guard_exit_of_lane() {
     add_quick_exit_handler();
 }
 
-void guard_exit_of_process() {
-    static const int once = [] {
+void prepare_exit_guard() {
+    static const bool once = [] {
         glibc_data = find_glibc_data();
-        return std::atexit(note_failures);
+        return true;
     }();
     static_cast<void>(once);
 }

@@ -17,8 +17,7 @@ namespace hmmrt {
 /// program's own handlers run.
 void guard_exit_of_lane();
 
-/// Call it once per process, before the first lane starts. At exit, it reports
-/// device failures that the program hasn't looked at.
-void guard_exit_of_process();
+/// Call it before the first lane starts. Has no effect after the first call.
+void prepare_exit_guard();
 
 } // namespace hmmrt

@@ -3,10 +3,12 @@
 
 #include "device_uuid.hpp"
 #include "failure.hpp"
+#include "fork_guard.hpp"
 #include "settings.hpp"
 #include "sys/syscalls.hpp"
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 
@@ -112,6 +114,21 @@ hmmrt_device_info process::info_of(const device& which) {
     return info;
 }
 
+namespace {
+
+/// At exit, reports device failures that the program hasn't looked at.
+void note_failures() {
+    if (fork_guard::is_child()) return;
+    try {
+        for (const auto& each : process::get().devices())
+            each->note_at_exit();
+    } catch (const std::exception&) {
+        return; // no device
+    }
+}
+
+} // namespace
+
 std::unique_ptr<executor> process::start_lanes(const device& of) {
     executor_options options = {of.id(), of.name(), lane_count(), false};
     {
@@ -119,6 +136,8 @@ std::unique_ptr<executor> process::start_lanes(const device& of) {
         options.strict =
             strict_.value_or(choose_strict(sys::environment("HMMRT_STRICT"), sys::seccomp_mode()));
     }
+    static const int once = std::atexit(note_failures);
+    static_cast<void>(once);
     return where().start(options);
 }
 

@@ -112,7 +112,7 @@ int cpu_machine::get_device_info(hmmrt_device_info& info) {
 
 std::unique_ptr<executor> cpu_machine::start(const executor_options& options) {
     fork_guard::arm();
-    guard_exit_of_process();
+    prepare_exit_guard();
     auto lanes = std::make_unique<cpu_lanes>(*this, options);
     const std::lock_guard lock(lock_);
     devices_[options.device_id].bindings++;

@@ -73,7 +73,7 @@ int simulated_machine::space() {
     if (parked_.break_signal == 0)
         throw failure(hmmErrorInitializationError,
                       "no real-time signal is free: the program uses all of them");
-    guard_exit_of_process();
+    prepare_exit_guard();
     fork_guard::add(fresh.get());
     space_ = std::move(fresh);
     return space_.get();
