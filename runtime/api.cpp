@@ -27,6 +27,19 @@ hmmError_t sticky_error() noexcept {
     }
 }
 
+/// The exception of a thread's last error. Errors may be remembered until the
+/// thread ends.
+struct kept_exception {
+    std::exception_ptr held;
+    bool over = false;
+
+    ~kept_exception() { over = true; }
+};
+
+thread_local kept_exception kept;
+/// False if `kept` was never used.
+constinit thread_local bool has_kept = false;
+
 struct grid_launch {
     hmmKernel_t kernel;
     const void* named; ///< the function to name in messages
@@ -57,6 +70,14 @@ void launch_grid(const grid_launch& what, const void* args, std::size_t args_byt
 }
 
 } // namespace
+
+void remember_exception(const std::exception_ptr& original) {
+    if (!original && !has_kept) return;
+    if (kept.over) return;
+    kept.held = original;
+    has_kept = true;
+}
+
 } // namespace hmmrt
 
 using namespace hmmrt;
@@ -139,6 +160,16 @@ hmmError_t hmmGetLastErrorRecord(hmmFaultRecord* record) {
     if (record == nullptr)
         return remember(hmmErrorInvalidValue, "hmmGetLastErrorRecord", "record is NULL");
     *record = this_thread.record;
+    return hmmSuccess;
+}
+
+hmmError_t hmmGetLastErrorException(void* exception) {
+    if (calling_thread_is_lane()) return hmmErrorNotSupported;
+    if (exception == nullptr)
+        return remember(hmmErrorInvalidValue, "hmmGetLastErrorException", "exception is NULL");
+    auto& out = *static_cast<std::exception_ptr*>(exception);
+    out = nullptr;
+    if (has_kept && !kept.over) out = kept.held;
     return hmmSuccess;
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "interface.hpp"
 
-#include "kernel_exception.hpp"
-
 #include <cstdio>
 
 namespace hmmrt {

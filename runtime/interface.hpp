@@ -41,6 +41,10 @@ hmmError_t remember(hmmError_t code, const char* operation, const char* detail,
                     const hmmFaultRecord& record = no_fault(),
                     const std::exception_ptr& original = nullptr);
 
+/// Remembers the exception that caused this thread's last failed call, or
+/// forgets it if empty.
+void remember_exception(const std::exception_ptr& original);
+
 /// Runs @body and converts exceptions to the result.
 template <class Body>
 hmmError_t guarded(const char* operation, Body body) noexcept {

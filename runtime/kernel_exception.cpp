@@ -2,8 +2,9 @@
 #include "kernel_exception.hpp"
 
 #include "cpu/lane_escape.hpp"
-#include "interface.hpp"
+#include "hmm/hmm_runtime.h"
 #include "parked_thread.hpp"
+#include "sys/syscalls.hpp"
 
 #include <atomic>
 #include <cstdio>
@@ -15,19 +16,6 @@
 
 namespace hmmrt {
 namespace {
-
-/// The exception of a thread's last error. Errors may be remembered until the
-/// thread ends.
-struct kept_exception {
-    std::exception_ptr held;
-    bool over = false;
-
-    ~kept_exception() { over = true; }
-};
-
-thread_local kept_exception kept;
-/// False if `kept` was never used.
-constinit thread_local bool has_kept = false;
 
 /// An exception stored by a lane. Lanes must not take locks here, because they
 /// may be stopped at any time.
@@ -70,13 +58,6 @@ void describe_exception(const lane_exception& from, char (&text)[512]) {
 
 } // namespace
 
-void remember_exception(const std::exception_ptr& original) {
-    if (!original && !has_kept) return;
-    if (kept.over) return;
-    kept.held = original;
-    has_kept = true;
-}
-
 std::exception_ptr take_kernel_exception(std::uint64_t thread, char (&text)[512]) {
     lane_exception* const found = thread != 0 ? find_element(thread) : nullptr;
     if (found == nullptr) return nullptr;
@@ -111,14 +92,4 @@ void hmmEndLaunchByException(void* exception) {
     }
     leave_by_exception();
     if (!sys::end_by_exception()) std::terminate();
-}
-
-hmmError_t hmmGetLastErrorException(void* exception) {
-    if (calling_thread_is_lane()) return hmmErrorNotSupported;
-    if (exception == nullptr)
-        return remember(hmmErrorInvalidValue, "hmmGetLastErrorException", "exception is NULL");
-    auto& out = *static_cast<std::exception_ptr*>(exception);
-    out = nullptr;
-    if (has_kept && !kept.over) out = kept.held;
-    return hmmSuccess;
 }

@@ -19,8 +19,4 @@ namespace hmmrt {
 /// the lane's FS base. @text receives the exception's type and message.
 std::exception_ptr take_kernel_exception(std::uint64_t thread, char (&text)[512]);
 
-/// Remembers the exception that caused this thread's last failed call, or
-/// forgets it if empty.
-void remember_exception(const std::exception_ptr& original);
-
 } // namespace hmmrt
