@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The C interface: advice.
-#include "allocation.hpp"
 #include "failure.hpp"
 #include "interface.hpp"
 #include "location.hpp"
@@ -68,12 +67,6 @@ bool is_granularity(std::size_t bytes) {
 }
 
 } // namespace
-
-void prefer_device(std::uint64_t begin, std::size_t whole, device& where) {
-    where.start();
-    check_memory_call("advice", process::get().where().place(begin, whole, where.id()));
-}
-
 } // namespace hmmrt
 
 using namespace hmmrt;

@@ -42,4 +42,10 @@ std::unique_ptr<machine> choose_machine() {
     return made;
 }
 
+machine& chosen_machine::get() {
+    const std::lock_guard lock(lock_);
+    if (!machine_) machine_ = choose_machine();
+    return *machine_;
+}
+
 } // namespace hmmrt

@@ -18,6 +18,7 @@
 #include <linux/hmmrt_event.h>
 
 #include <memory>
+#include <mutex>
 #include <string>
 
 namespace hmmrt {
@@ -85,5 +86,16 @@ class machine : public in_own_memory {
 /// loaded. Prints a note to stderr if it falls back to the cpu device. Throws
 /// failure.
 std::unique_ptr<machine> choose_machine();
+
+/// The machine of a program, which chooses it at first use.
+class chosen_machine {
+  public:
+    /// Throws failure.
+    machine& get();
+
+  private:
+    std::mutex lock_;
+    std::unique_ptr<machine> machine_;
+};
 
 } // namespace hmmrt

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "managed_memory.hpp"
 
-#include "allocation.hpp"
-#include "process.hpp"
+#include "device.hpp"
+#include "failure.hpp"
+#include "machine.hpp"
 #include "sys/syscalls.hpp"
 
 #include <limits>
@@ -57,6 +58,12 @@ void managed_memory::keep(std::uint64_t begin, std::size_t bytes) noexcept {
     }
 }
 
+/// Makes the device the preferred location of whole pages.
+void managed_memory::prefer_device(const memory_place& given, device& where) {
+    where.start();
+    check_memory_call("advice", machine_.get().place(given.begin, given.bytes, where.id()));
+}
+
 memory_place managed_memory::map(std::size_t bytes, memory_kind kind, device& where, bool zeroed) {
     const std::size_t whole = rounded(bytes, kind);
     if (const auto cell = slabs_.take(bytes, kind, where, zeroed)) return {*cell, whole};
@@ -64,7 +71,7 @@ memory_place managed_memory::map(std::size_t bytes, memory_kind kind, device& wh
     const memory_place own = {map_own(pages), pages};
     if (kind != memory_kind::device) return own;
     try {
-        prefer_device(own.begin, own.bytes, where);
+        prefer_device(own, where);
     } catch (...) {
         end(own);
         throw;
@@ -74,11 +81,11 @@ memory_place managed_memory::map(std::size_t bytes, memory_kind kind, device& wh
 
 void managed_memory::place(const memory_place& given, device& where) {
     if (slabs_.has(given.begin)) return slabs_.place(given.begin, where);
-    prefer_device(given.begin, given.bytes, where);
+    prefer_device(given, where);
 }
 
 bool managed_memory::unmap(const memory_place& gone) noexcept {
-    if (!slabs_.has(gone.begin)) return unmap_allocated(gone.begin, gone.bytes);
+    if (!slabs_.has(gone.begin)) return unmap_allocated(machine_.get(), gone.begin, gone.bytes);
     slabs_.give(gone.begin);
     return true;
 }

@@ -43,6 +43,8 @@ struct memory_place {
 
 class managed_memory {
   public:
+    explicit managed_memory(chosen_machine& of) : machine_(of), slabs_(of) {}
+
     /// Allocates zero-filled memory. Whole pages are page-aligned, smaller sizes are aligned to 256
     /// bytes, and sizes from 2 MiB on to 2 MiB. Device memory gets @where, which must be started,
     /// as its preferred location. Throws failure and std::bad_alloc.
@@ -90,8 +92,10 @@ class managed_memory {
     using table = std::pmr::map<std::uint64_t, allocation>;
 
     std::uint64_t map_own(std::size_t whole);
+    void prefer_device(const memory_place& given, device& where);
     void keep(std::uint64_t begin, std::size_t bytes) noexcept;
 
+    chosen_machine& machine_;
     mutable std::mutex lock_;
     table table_{own_pool()};
     table ending_{own_pool()}; ///< from forget() to release()

@@ -3,7 +3,6 @@
 
 #include "device.hpp"
 #include "failure.hpp"
-#include "process.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -55,7 +54,7 @@ kept_list returned_memory(const allocation& gone) {
 
 memory_pool::~memory_pool() {
     for (const kept_memory& each : kept_)
-        process::get().managed().end({each.begin, each.bytes});
+        memory_.end({each.begin, each.bytes});
 }
 
 /// Finds the smallest mapping that fits and is less than twice the size.
@@ -82,7 +81,7 @@ kept_list memory_pool::take(std::size_t bytes, device& where, const stream* in) 
         taken.splice(taken.end(), kept_, found);
         try {
             // advice may be gone after a reset
-            process::get().managed().place({taken.front().begin, taken.front().bytes}, device_);
+            memory_.place({taken.front().begin, taken.front().bytes}, device_);
         } catch (...) {
             put_back(std::move(taken));
             throw;
@@ -96,8 +95,7 @@ kept_list memory_pool::take(std::size_t bytes, device& where, const stream* in) 
     if (reserved_ > limit_ - whole)
         throw failure(hmmErrorMemoryAllocation, "the pool has reached its limit");
     taken.push_back({0, 0, nullptr});
-    const memory_place fresh =
-        process::get().managed().map(bytes, memory_kind::device, device_, false);
+    const memory_place fresh = memory_.map(bytes, memory_kind::device, device_, false);
     taken.front().begin = fresh.begin;
     taken.front().bytes = fresh.bytes;
     reserved_ += fresh.bytes;
@@ -123,7 +121,7 @@ allocation memory_pool::allocate(std::size_t bytes, device& where, const stream*
     given.begin = taken.front().begin;
     given.bytes = taken.front().bytes;
     try {
-        process::get().managed().add(given);
+        memory_.add(given);
     } catch (...) {
         put_back(std::move(taken));
         throw;
@@ -153,7 +151,7 @@ void memory_pool::release_unused(std::size_t keep) {
             ++at;
             continue;
         }
-        if (!process::get().managed().unmap({at->begin, at->bytes})) {
+        if (!memory_.unmap({at->begin, at->bytes})) {
             ++at;
             continue;
         }
@@ -237,7 +235,7 @@ void memory_pool::set(hmmMemPoolAttr attribute, const void* value) {
 }
 
 std::uint64_t pool_table::add_locked(device& target, std::size_t limit) {
-    all_.push_back(make_own_shared<memory_pool>(target, limit));
+    all_.push_back(make_own_shared<memory_pool>(memory_, target, limit));
     try {
         return handles_.add(all_.back());
     } catch (...) {

@@ -48,7 +48,8 @@ kept_list returned_memory(const allocation& gone);
 class memory_pool : public std::enable_shared_from_this<memory_pool> {
   public:
     /// The pool never has more than @limit bytes.
-    memory_pool(device& target, std::size_t limit) : device_(target), limit_(limit) {}
+    memory_pool(managed_memory& of, device& target, std::size_t limit)
+        : memory_(of), device_(target), limit_(limit) {}
     memory_pool(const memory_pool&) = delete;
     memory_pool& operator=(const memory_pool&) = delete;
     ~memory_pool();
@@ -80,6 +81,7 @@ class memory_pool : public std::enable_shared_from_this<memory_pool> {
     void put_back(kept_list&& taken) noexcept;
     void release_unused(std::size_t keep);
 
+    managed_memory& memory_;
     device& device_;
     const std::size_t limit_;
     mutable std::mutex lock_;
@@ -94,6 +96,9 @@ class memory_pool : public std::enable_shared_from_this<memory_pool> {
 /// The pools of the program by handle, and the pool that each device uses.
 class pool_table {
   public:
+    /// The pools get their memory from @of.
+    explicit pool_table(managed_memory& of) : memory_(of) {}
+
     /// Creates a pool and returns its handle; throws failure.
     std::uint64_t create(device& target, std::size_t limit);
     void destroy(std::uint64_t handle);
@@ -112,6 +117,7 @@ class pool_table {
     std::uint64_t default_locked(device& target);
     std::uint64_t add_locked(device& target, std::size_t limit);
 
+    managed_memory& memory_;
     mutable std::mutex lock_;
     handle_table<memory_pool> handles_;
     /// including destroyed pools

@@ -19,12 +19,6 @@ process& process::get() {
     return *instance;
 }
 
-machine& process::where() {
-    const std::lock_guard lock(lock_);
-    if (!machine_) machine_ = choose_machine();
-    return *machine_;
-}
-
 const device_list& process::devices() {
     machine& of = where();
     const std::lock_guard lock(lock_);

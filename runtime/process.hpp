@@ -37,7 +37,7 @@ class process : public in_own_memory {
     process() = default; ///< for tests; programs use get()
 
     /// The machine with the devices; chosen at first use. Throws failure.
-    machine& where();
+    machine& where() { return machine_.get(); }
     /// Throws failure if the modules aren't loaded, this user may not use them,
     /// or their version doesn't match.
     const device_list& devices();
@@ -76,18 +76,18 @@ class process : public in_own_memory {
   private:
     device_list enumerate(machine& of);
 
+    chosen_machine machine_;
     std::mutex lock_;
-    std::unique_ptr<machine> machine_;
     /// empty until the devices are enumerated, then constant
     device_list devices_;
     std::optional<bool> strict_;
     std::atomic<bool> launches_block_ = false;
-    managed_memory managed_;
+    managed_memory managed_{machine_};
     registered_memory registered_;
     queued_prefetches prefetches_;
     device_variables variables_;
-    pool_table pools_;
-    virtual_memory reserved_;
+    pool_table pools_{managed_};
+    virtual_memory reserved_{machine_};
     std::mutex peer_lock_;
     handle_table<stream> streams_;
     handle_table<event> events_;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "slabs.hpp"
 
+#include "device.hpp"
 #include "failure.hpp"
-#include "process.hpp"
+#include "machine.hpp"
 #include "unmapping.hpp"
 
 #include <algorithm>
@@ -32,15 +33,6 @@ std::size_t slab_size(std::size_t there) {
 std::int64_t map_pages(std::uint64_t at, std::size_t bytes) {
     const int fixed = at != 0 ? MAP_FIXED : 0;
     return sys::map(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | fixed, -1);
-}
-
-int prefer(std::uint64_t at, std::size_t bytes, std::uint32_t device_id) {
-    hmmrt_advise request = {};
-    request.addr = at;
-    request.len = bytes;
-    request.advice = HMMRT_ADVICE_SET_PREFERRED_LOCATION;
-    request.location = device_id;
-    return process::get().where().advise(request);
 }
 
 } // namespace
@@ -98,10 +90,18 @@ slab_table::table::iterator slab_table::find_open(slabs_of_kind& all) {
     return table_.end();
 }
 
+int slab_table::prefer(std::uint64_t at, std::size_t bytes, std::uint32_t device_id) {
+    hmmrt_advise request = {};
+    request.addr = at;
+    request.len = bytes;
+    request.advice = HMMRT_ADVICE_SET_PREFERRED_LOCATION;
+    request.location = device_id;
+    return machine_.get().advise(request);
+}
+
 void slab_table::place_slab(std::uint64_t begin, slab& which, device& where) {
     if (which.type() != memory_kind::device) return;
-    check_memory_call("advice",
-                      process::get().where().place(begin, which.bytes(), which.device_id));
+    check_memory_call("advice", machine_.get().place(begin, which.bytes(), which.device_id));
     std::fill(which.placed.begin(), which.placed.end(), where.starts());
 }
 
@@ -113,8 +113,8 @@ void slab_table::place_group(std::uint64_t begin, slab& which, std::size_t group
     which.placed[group] = where.starts();
 }
 
-bool slab_table::is_locked(const slab& which) {
-    return which.type() == memory_kind::host && !process::get().where().shares_page_tables();
+bool slab_table::is_locked(const slab& which) const {
+    return which.type() == memory_kind::host && !machine_.get().shares_page_tables();
 }
 
 /// Returns the end of the table if there isn't enough memory for another slab.
@@ -157,7 +157,7 @@ void slab_table::remove(table::iterator which) noexcept {
     all.bytes -= gone.bytes();
     (gone.open ? all.open : all.full).erase(gone.listed);
     if (is_locked(gone)) sys::unlock_memory(which->first, gone.bytes());
-    const bool unmapped = unmap_allocated(which->first, gone.bytes());
+    const bool unmapped = unmap_allocated(machine_.get(), which->first, gone.bytes());
     auto node = table_.extract(which);
     if (!unmapped) left_.add(std::move(node));
 }
@@ -262,7 +262,7 @@ void slab_table::renew_groups(std::uint64_t begin, slab& which, std::size_t firs
     const std::uint64_t at = begin + first * which.group_bytes();
     const std::size_t bytes = (end - first) * which.group_bytes();
     const std::size_t first_cell = first * which.group_cells, end_cell = end * which.group_cells;
-    machine& of = process::get().where();
+    machine& of = machine_.get();
     of.unmapped(at, bytes);
     const bool mapped = map_pages(at, bytes) >= 0;
     if (!mapped && sys::is_mapped(at, bytes)) return;

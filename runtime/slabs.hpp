@@ -33,6 +33,7 @@
 
 namespace hmmrt {
 
+class chosen_machine;
 class device;
 
 /// The kind of allocation.
@@ -44,6 +45,8 @@ enum class memory_kind : std::uint8_t {
 
 class slab_table {
   public:
+    explicit slab_table(chosen_machine& of) : machine_(of) {}
+
     /// Returns the cell size for @bytes; 0 if this size doesn't get a cell.
     static std::size_t cell_size(std::size_t bytes, memory_kind kind);
 
@@ -107,17 +110,19 @@ class slab_table {
     table::iterator find_open(slabs_of_kind& all);
     table::iterator add(const slab_kind& of, slabs_of_kind& all, device& where);
     void remove(table::iterator which) noexcept;
-    static void place_slab(std::uint64_t begin, slab& which, device& where);
-    static void place_group(std::uint64_t begin, slab& which, std::size_t group, device& where);
-    static bool is_locked(const slab& which);
+    int prefer(std::uint64_t at, std::size_t bytes, std::uint32_t device_id);
+    void place_slab(std::uint64_t begin, slab& which, device& where);
+    void place_group(std::uint64_t begin, slab& which, std::size_t group, device& where);
+    bool is_locked(const slab& which) const;
     static void set_open(slabs_of_kind& all, slab& which, bool open) noexcept;
     static std::size_t find_cell(const slab& from);
     static cell_state use_cell(slab& from, std::size_t index);
     static void make_stale(slab& which, std::size_t group) noexcept;
-    static void renew(std::uint64_t begin, slab& which) noexcept;
-    static void renew_groups(std::uint64_t begin, slab& which, std::size_t first,
-                             std::size_t end) noexcept;
+    void renew(std::uint64_t begin, slab& which) noexcept;
+    void renew_groups(std::uint64_t begin, slab& which, std::size_t first,
+                      std::size_t end) noexcept;
 
+    chosen_machine& machine_;
     mutable std::mutex lock_;
     table table_{own_pool()};
     left_mappings<table> left_{table(own_pool())};

@@ -14,9 +14,11 @@
 
 namespace hmmrt {
 
+class machine;
+
 /// Unmaps memory that is no longer used. Returns false if that is impossible
 /// now: then its pages are freed, and unlocked if possible.
-bool unmap_allocated(std::uint64_t begin, std::size_t bytes) noexcept;
+bool unmap_allocated(machine& of, std::uint64_t begin, std::size_t bytes) noexcept;
 
 /// Memory that couldn't be unmapped. Table maps addresses to values.
 template <class Table>

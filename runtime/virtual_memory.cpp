@@ -2,7 +2,7 @@
 #include "virtual_memory.hpp"
 
 #include "failure.hpp"
-#include "process.hpp"
+#include "machine.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -60,14 +60,14 @@ int clear_mapping(const address_range& gone) {
 
 /// Maps a file over a reserved range. If that fails, reserves the range again, unless another
 /// thread has mapped something into the hole.
-int map_file(const address_range& to, int fd, std::size_t offset) {
+int map_file(machine& of, const address_range& to, int fd, std::size_t offset) {
     const std::int64_t got =
         sys::map(to.begin, to.bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, fd, offset);
     if (got < 0) {
         reserve_at(to.begin, to.bytes);
         return static_cast<int>(got);
     }
-    if (!process::get().where().shares_page_tables()) return 0;
+    if (!of.shares_page_tables()) return 0;
     // The modules do this for their own files.
     const int error = sys::advise(to.begin, to.bytes, MADV_DONTFORK);
     if (error < 0) clear_mapping(to);
@@ -79,8 +79,8 @@ int protection_for(std::uint32_t access) {
            ((access & HMMRT_ACCESS_WRITE) != 0 ? PROT_WRITE : PROT_NONE);
 }
 
-int protection_of(const access_rights& rights) {
-    const bool shared = process::get().where().shares_page_tables();
+int protection_of(machine& of, const access_rights& rights) {
+    const bool shared = of.shares_page_tables();
     return protection_for(rights.host | (shared ? rights.of_any_device() : 0));
 }
 
@@ -90,14 +90,14 @@ access_rights changed(access_rights rights, std::span<const access_change> chang
     return rights;
 }
 
-int set_device_access(const address_range& of, const access_change& change) {
+int set_device_access(machine& where, const address_range& of, const access_change& change) {
     hmmrt_access request = {};
     request.addr = of.begin;
     request.len = of.bytes;
     request.operation = HMMRT_ACCESS_SET;
     request.device_id = change.location;
     request.access = change.access;
-    return process::get().where().control_access(request);
+    return where.control_access(request);
 }
 
 } // namespace
@@ -132,7 +132,7 @@ std::uint64_t virtual_memory::add(memory_object&& fresh) {
     try {
         objects_.emplace(handle, std::move(fresh)); // doesn't move from it if it throws
     } catch (...) {
-        if (fresh.charged) process::get().where().forget_object(fresh.location, fresh.bytes);
+        if (fresh.charged) machine_.get().forget_object(fresh.location, fresh.bytes);
         throw;
     }
     next_handle_ += handle_step;
@@ -160,7 +160,7 @@ void virtual_memory::destroy(object_table& gone) noexcept {
         const std::uint32_t location = at->second.location;
         const std::size_t bytes = at->second.bytes;
         at = gone.erase(at);
-        if (charged) process::get().where().forget_object(location, bytes);
+        if (charged) machine_.get().forget_object(location, bytes);
     }
 }
 
@@ -219,7 +219,7 @@ void virtual_memory::unreserve(const address_range& whole) {
     require(found != ranges_.end() && found->second == whole.bytes,
             "not a range returned by hmmMemAddressReserve(), or already freed");
     require(!touches_mapping(whole), "part of the range is mapped");
-    process::get().where().unmapped(whole.begin, whole.bytes);
+    machine_.get().unmapped(whole.begin, whole.bytes);
     if (const int error = sys::unmap(whole.begin, whole.bytes); error < 0)
         throw_memory_error("freeing addresses", error);
     ranges_.erase(found);
@@ -305,11 +305,11 @@ void virtual_memory::map(const address_range& to, std::uint64_t handle, std::siz
     require(!touches_mapping(to), "part of the range is already mapped");
     const mapped_part fresh = {to.bytes, &object, offset, next_mapping_, {}};
     const auto added = parts_.emplace(to.begin, fresh).first;
-    if (const int error = map_file(to, object.file.get(), offset); error < 0) {
+    if (const int error = map_file(machine_.get(), to, object.file.get(), offset); error < 0) {
         parts_.erase(added);
         throw_memory_error("mapping a memory object", error);
     }
-    process::get().where().unmapped(to.begin, to.bytes); // the reservation
+    machine_.get().unmapped(to.begin, to.bytes); // the reservation
     object.mapped++;
     next_mapping_++;
 }
@@ -325,7 +325,7 @@ void virtual_memory::unmap(const address_range& gone) {
             join(gone);
             throw_memory_error("unmapping a memory object", error);
         }
-        process::get().where().unmapped(gone.begin, gone.bytes);
+        machine_.get().unmapped(gone.begin, gone.bytes);
         for (auto at = parts_.find(gone.begin); at != parts_.end() && at->first < gone.end();) {
             memory_object& object = *at->second.object;
             at = parts_.erase(at);
@@ -344,13 +344,14 @@ int virtual_memory::protect(part_table::iterator first, part_table::iterator las
                             std::span<const access_change> changes, bool all) noexcept {
     address_range run = {0, 0}; // adjacent parts with the same new permissions
     int wanted = PROT_NONE, error = 0;
+    machine& of = machine_.get();
     const auto finish = [&] {
         if (run.bytes == 0 || error < 0) return;
         error = sys::protect(run.begin, run.bytes, wanted);
     };
     for (auto at = first; at != last; ++at) {
-        const int protection = protection_of(changed(at->second.rights, changes));
-        if (!all && protection == protection_of(at->second.rights)) continue;
+        const int protection = protection_of(of, changed(at->second.rights, changes));
+        if (!all && protection == protection_of(of, at->second.rights)) continue;
         if (at->first != run.end() || protection != wanted) {
             finish();
             run = {at->first, 0};
@@ -366,7 +367,7 @@ void virtual_memory::set_device_access(const address_range& of,
                                        std::span<const access_change> changes) {
     for (std::size_t i = 0; i < changes.size(); i++) {
         if (changes[i].location >= HMMRT_MAX_DEVICES) continue;
-        const int error = hmmrt::set_device_access(of, changes[i]);
+        const int error = hmmrt::set_device_access(machine_.get(), of, changes[i]);
         if (error >= 0) continue;
         undo_device_access(of, changes.first(i));
         if (error == -EOPNOTSUPP)
@@ -382,7 +383,7 @@ void virtual_memory::undo_device_access(const address_range& of,
     for (const access_change& each : changes) {
         if (each.location >= HMMRT_MAX_DEVICES) continue;
         for (auto at = parts_.find(of.begin); at != parts_.end() && at->first < of.end(); ++at)
-            hmmrt::set_device_access({at->first, at->second.bytes},
+            hmmrt::set_device_access(machine_.get(), {at->first, at->second.bytes},
                                      {each.location, at->second.rights.of(each.location)});
     }
 }

@@ -37,6 +37,8 @@
 
 namespace hmmrt {
 
+class chosen_machine;
+
 /// Addresses: [begin, begin + bytes).
 struct address_range {
     std::uint64_t begin;
@@ -75,6 +77,8 @@ struct mapped_memory {
 
 class virtual_memory {
   public:
+    explicit virtual_memory(chosen_machine& of) : machine_(of) {}
+
     // All functions may throw failure and std::bad_alloc.
 
     /// Returns the handle.
@@ -115,7 +119,7 @@ class virtual_memory {
     const memory_object& object_of(std::uint64_t handle) const;
     memory_object& object_of(std::uint64_t handle);
     void take_if_unused(const memory_object& object, object_table& gone) noexcept;
-    static void destroy(object_table& gone) noexcept;
+    void destroy(object_table& gone) noexcept;
 
     part_table::const_iterator holding(std::uint64_t address) const;
     bool is_all_mapped(const address_range& all) const;
@@ -130,6 +134,7 @@ class virtual_memory {
     void undo_device_access(const address_range& of,
                             std::span<const access_change> changes) noexcept;
 
+    chosen_machine& machine_;
     mutable std::mutex lock_;
     object_table objects_{own_pool()};                             ///< by handle
     std::pmr::map<std::uint64_t, std::size_t> ranges_{own_pool()}; ///< reserved
