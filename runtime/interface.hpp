@@ -8,6 +8,7 @@
 #include "lane_thread.hpp"
 #include "process.hpp"
 
+#include <cstring>
 #include <new>
 #include <pthread.h>
 
@@ -44,6 +45,16 @@ hmmError_t remember(hmmError_t code, const char* operation, const char* detail,
 /// Remembers the exception that caused this thread's last failed call, or
 /// forgets it if empty.
 void remember_exception(const std::exception_ptr& original);
+
+/// Returns the value of an enumeration. C programs can pass any number, but
+/// loading one that the type doesn't have is undefined in C++.
+template <class Enumeration>
+unsigned number_of(const Enumeration& value) {
+    unsigned number = 0;
+    static_assert(sizeof(number) == sizeof(value));
+    std::memcpy(&number, &value, sizeof(number));
+    return number;
+}
 
 /// Runs @body and converts exceptions to the result.
 template <class Body>

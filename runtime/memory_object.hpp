@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "fork_guard.hpp"
 #include "hmm/hmm_runtime.h"
 #include "sys/fd.hpp"
 
@@ -22,10 +23,15 @@ inline constexpr std::uint64_t object_granularity = 2 << 20;
 class object_file {
   public:
     /// Takes over @fd. Throws failure and std::bad_alloc.
-    explicit object_file(int fd);
+    explicit object_file(int fd) : fd_(fd) {
+        fork_guard::arm();
+        fork_guard::add(fd);
+    }
     object_file(object_file&& other) noexcept : fd_(std::move(other.fd_)) {}
     object_file& operator=(object_file&& other) = delete;
-    ~object_file();
+    ~object_file() {
+        if (fd_.get() >= 0) fork_guard::remove(fd_.get());
+    }
 
     int get() const { return fd_.get(); }
 
@@ -45,13 +51,5 @@ struct memory_object {
     unsigned handles = 0;   ///< references that the program must release
     std::size_t mapped = 0; ///< number of mapped parts
 };
-
-/// Creates a memory object with checked properties. Throws failure.
-memory_object create_object(std::size_t bytes, const hmmMemAllocationProp& properties);
-/// Throws failure if @fd isn't a memory object. The caller keeps @fd.
-memory_object import_object(int fd);
-/// Returns the properties in normal form, with HostNumaCurrent replaced by the
-/// node. Throws failure for properties that no memory object can have.
-hmmMemAllocationProp checked(const hmmMemAllocationProp* properties);
 
 } // namespace hmmrt

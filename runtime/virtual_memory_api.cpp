@@ -4,7 +4,7 @@
 
 #include "interface.hpp"
 #include "location.hpp"
-#include "number_of.hpp"
+#include "object_creation.hpp"
 
 #include <algorithm>
 #include <bit>

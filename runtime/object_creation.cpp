@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "memory_object.hpp"
+#include "object_creation.hpp"
 
 #include "failure.hpp"
-#include "fork_guard.hpp"
 #include "interface.hpp"
 #include "location.hpp"
-#include "number_of.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -69,15 +67,6 @@ int device_of(const hmmMemLocation& where) {
 }
 
 } // namespace
-
-object_file::object_file(int fd) : fd_(fd) {
-    fork_guard::arm();
-    fork_guard::add(fd);
-}
-
-object_file::~object_file() {
-    if (fd_.get() >= 0) fork_guard::remove(fd_.get());
-}
 
 hmmMemAllocationProp checked(const hmmMemAllocationProp* properties) {
     require(properties != nullptr, "prop is NULL");
