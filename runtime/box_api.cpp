@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The C interface: copies and fills of rows and boxes, and their allocation.
-#include "box.hpp"
+#include "copy.hpp"
 #include "copy_order.hpp"
 #include "memory_range.hpp"
-#include "properties.hpp"
 
 namespace hmmrt {
 namespace {

@@ -9,6 +9,7 @@
 #include "process.hpp"
 
 #include <cstring>
+#include <limits>
 #include <new>
 #include <pthread.h>
 
@@ -120,5 +121,13 @@ class stream_user {
 void launch_in(hmmStream_t handle, const work_request& request);
 /// If launches block: throws if the launch that this thread just made failed.
 void throw_if_launch_failed();
+
+// ---- properties that are the same for all devices
+
+/// The suggested block size. Larger blocks are allowed.
+inline constexpr int threads_per_block = 1024;
+
+/// Maximum distance between rows in memory.
+inline constexpr std::size_t greatest_pitch = std::numeric_limits<int>::max();
 
 } // namespace hmmrt

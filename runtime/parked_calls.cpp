@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// This file must not use any function of libc, nor errno: see
-// parked_thread.hpp.
-#include "parked_calls.hpp"
-
+// The calls that a parked thread executes for its lane. This file must not use
+// any function of libc, nor errno: see parked_thread.hpp.
 #include "agent/syscall.h"
+#include "parked_thread.hpp"
 #include "signal_target.hpp"
 
 #include <cerrno>

@@ -6,7 +6,6 @@
 #include "failure.hpp"
 #include "kernel_exception.hpp"
 #include "lane_thread.hpp"
-#include "parked_calls.hpp"
 
 #include <asm/prctl.h>
 #include <cerrno>

@@ -70,6 +70,10 @@ class parked_thread : public in_own_memory {
     futex_word ready_{0};
 };
 
+/// Executes one forwarded call, on a thread whose lane is using its TLS. @self
+/// is the lane of that thread. Returns the result for the lane.
+std::int64_t execute_forwarded_call(parked_context& context, control& ctl, std::uint32_t self);
+
 /// Chooses a real-time signal that the program doesn't use, and installs a
 /// handler that does nothing. Returns 0 if no signal is free.
 int install_break_signal();

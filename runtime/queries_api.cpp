@@ -3,7 +3,6 @@
 // occupancy.
 #include "interface.hpp"
 #include "lane_thread.hpp"
-#include "properties.hpp"
 
 #include "hmm/version.hpp"
 

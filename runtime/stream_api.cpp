@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The C interface: streams, events, host functions.
+// The C interface: streams, events, host functions and callbacks.
 #include "interface.hpp"
 
 #include <algorithm>
+#include <memory>
 
 namespace hmmrt {
 namespace {
@@ -57,6 +58,43 @@ std::shared_ptr<event_point> timed_point(event& which) {
                       "an event was not recorded, or was created without timing");
     if (!which.get_device().happened(*point)) throw_not_ready("an event has not completed yet");
     return point;
+}
+
+/// A stream callback: a host function that gets its stream's status. It is
+/// called exactly once, also if it is destroyed before its turn.
+class callback {
+  public:
+    callback(hmmStream_t stream, hmmStreamCallback_t function, void* data, device& target)
+        : stream_(stream), function_(function), data_(data), device_(target) {}
+
+    static void call(void* raw) {
+        auto* const self = static_cast<callback*>(raw);
+        self->called_ = true;
+        self->function_(self->stream_, hmmSuccess, self->data_);
+    }
+    static void destroy(void* raw) {
+        const std::unique_ptr<callback> self(static_cast<callback*>(raw));
+        if (self->called_) return;
+        const hmmError_t sticky = self->device_.sticky_error();
+        self->function_(self->stream_, sticky != hmmSuccess ? sticky : hmmErrorDeviceLost,
+                        self->data_);
+    }
+
+  private:
+    hmmStream_t stream_;
+    hmmStreamCallback_t function_;
+    void* data_;
+    device& device_;
+    bool called_ = false;
+};
+
+void add_callback(hmmStream_t stream, hmmStreamCallback_t function, void* data) {
+    stream_user where(stream);
+    auto queued = std::make_unique<callback>(stream, function, data, where.get_device());
+    where.submit([&](device& target, hmmrt::stream* in) {
+        target.call_host(callback::call, queued.get(), callback::destroy, in);
+    });
+    static_cast<void>(queued.release()); // the stream now owns the callback
 }
 
 } // namespace
@@ -200,5 +238,14 @@ hmmError_t hmmEventDestroy(hmmEvent_t event) {
     return guarded("hmmEventDestroy", [&] {
         if (!process::get().events().remove(reinterpret_cast<std::uint64_t>(event)))
             throw failure(hmmErrorInvalidResourceHandle, "no such event");
+    });
+}
+
+hmmError_t hmmStreamAddCallback(hmmStream_t stream, hmmStreamCallback_t function, void* userData,
+                                unsigned int flags) {
+    return guarded("hmmStreamAddCallback", [&] {
+        require(function != nullptr, "callback is NULL");
+        require(flags == 0, "flags are not 0");
+        add_callback(stream, function, userData);
     });
 }

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "machine.hpp"
 #include "sys/syscalls.hpp"
 
 #include <cstddef>
@@ -14,11 +15,17 @@
 
 namespace hmmrt {
 
-class machine;
-
 /// Unmaps memory that is no longer used. Returns false if that is impossible
 /// now: then its pages are freed, and unlocked if possible.
-bool unmap_allocated(machine& of, std::uint64_t begin, std::size_t bytes) noexcept;
+inline bool unmap_allocated(machine& of, std::uint64_t begin, std::size_t bytes) noexcept {
+    constexpr int advice_dontneed_locked = 24; // MADV_DONTNEED_LOCKED
+    // before unmapping, when another thread could get these addresses
+    of.unmapped(begin, bytes);
+    if (sys::unmap(begin, bytes) >= 0) return true;
+    sys::advise(begin, bytes, advice_dontneed_locked);
+    sys::unlock_memory(begin, bytes);
+    return false;
+}
 
 /// Memory that couldn't be unmapped. Table maps addresses to values.
 template <class Table>

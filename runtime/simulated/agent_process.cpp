@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "simulated/agent_process.hpp"
 
-#include "agent_image.hpp"
 #include "failure.hpp"
 #include "fork_guard.hpp"
 #include "frame_walk.hpp"
@@ -15,8 +14,15 @@
 #include <sys/mman.h>
 #include <utility>
 
+// agent_image.S
+extern "C" const char hmmrt_agent_image[], hmmrt_agent_image_end[];
+
 namespace hmmrt {
 namespace {
+
+std::size_t agent_image_bytes() {
+    return static_cast<std::size_t>(hmmrt_agent_image_end - hmmrt_agent_image);
+}
 
 constexpr int slice_milliseconds = 100;
 constexpr int start_limit_milliseconds = 60000;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Copies and fills of rows and boxes.
-#include "box.hpp"
+#include "copy.hpp"
 #include "memory_fixture.hpp"
 
 #include <vector>
