@@ -2,7 +2,6 @@
 #include "device.hpp"
 
 #include "failure.hpp"
-#include "process.hpp"
 #include "report.hpp"
 
 #include <cerrno>
@@ -18,7 +17,7 @@ std::uint32_t queues_of(const stream* where) {
 
 } // namespace
 
-device::device(process& owner, int number, std::uint32_t id, std::string name)
+device::device(device_owner& owner, int number, std::uint32_t id, std::string name)
     : owner_(owner), number_(number), id_(id), name_(std::move(name)) {}
 
 std::shared_ptr<session> device::current() {
@@ -238,9 +237,7 @@ void device::reset() {
             session_ = nullptr;
         }
         if (old) old->stop();
-        owner_.prefetches().forget_done();
-        owner_.reserved().forget_device(id_);
-        owner_.forget_streams(*this);
+        owner_.forget_session(*this);
     }
     // The program's destroy functions may use the device again, so don't hold a
     // lock.

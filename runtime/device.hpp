@@ -12,11 +12,29 @@
 
 namespace hmmrt {
 
-class process;
+class device;
+
+/// What a device needs from the program that it belongs to.
+class device_owner {
+  public:
+    device_owner() = default;
+    device_owner(const device_owner&) = delete;
+    device_owner& operator=(const device_owner&) = delete;
+    virtual ~device_owner() = default;
+
+    /// Starts the lanes of a device; throws failure.
+    virtual std::unique_ptr<executor> start_lanes(const device& of) = 0;
+    virtual session_options session_options_for(const device& of) = 0;
+    /// Number of lanes of a device that isn't started.
+    virtual std::uint32_t lane_count() = 0;
+    /// Called when a reset has ended the session: forgets the device's streams,
+    /// events, access and prefetches.
+    virtual void forget_session(const device& of) = 0;
+};
 
 class device : public in_own_memory {
   public:
-    device(process& owner, int number, std::uint32_t id, std::string name);
+    device(device_owner& owner, int number, std::uint32_t id, std::string name);
 
     int number() const { return number_; }
     std::uint32_t id() const { return id_; }
@@ -81,7 +99,7 @@ class device : public in_own_memory {
     [[noreturn]] void throw_lost(session& running);
     void throw_queued_error(session& running);
 
-    process& owner_;
+    device_owner& owner_;
     int number_;
     std::uint32_t id_;
     std::string name_;

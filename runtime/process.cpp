@@ -184,7 +184,9 @@ std::shared_ptr<stream> process::add_stream(device& of, unsigned flags, int prio
     }
 }
 
-void process::forget_streams(const device& of) {
+void process::forget_session(const device& of) {
+    prefetches_.forget_done();
+    reserved_.forget_device(of.id());
     streams_.remove_if([&](const stream& each) { return &each.get_device() == &of; });
     events_.remove_if([&](const event& each) { return &each.get_device() == &of; });
 }

@@ -31,7 +31,7 @@ namespace hmmrt {
 using device_list =
     std::vector<std::unique_ptr<device>, own_memory_allocator<std::unique_ptr<device>>>;
 
-class process : public in_own_memory {
+class process : public in_own_memory, public device_owner {
   public:
     static process& get();
     process() = default; ///< for tests; programs use get()
@@ -44,10 +44,12 @@ class process : public in_own_memory {
     device& device_at(int number);
     hmmrt_device_info info_of(const device& which);
 
-    /// Starts the lanes of a device; throws failure.
-    std::unique_ptr<executor> start_lanes(const device& of);
-    session_options session_options_for(const device& of);
-    std::uint32_t lane_count();
+    // For devices.
+    std::unique_ptr<executor> start_lanes(const device& of) override;
+    session_options session_options_for(const device& of) override;
+    std::uint32_t lane_count() override;
+    void forget_session(const device& of) override;
+
     /// True if launches only return once they are complete. Valid once the
     /// devices are known.
     bool launches_block() const { return launches_block_.load(std::memory_order_relaxed); }
@@ -70,8 +72,6 @@ class process : public in_own_memory {
     /// Creates a stream and its handle; throws failure.
     std::shared_ptr<stream> add_stream(device& of, unsigned flags, int priority,
                                        std::uint64_t& handle);
-    /// Invalidates all handles of this device.
-    void forget_streams(const device& of);
 
   private:
     device_list enumerate(machine& of);
