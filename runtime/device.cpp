@@ -44,19 +44,20 @@ std::shared_ptr<session> device::ensure_session() {
 
 std::uint32_t device::lanes() {
     const auto running = current();
-    return running ? running->lanes() : owner_.lane_count();
+    return running ? running->lanes().count() : owner_.lane_count();
 }
 
 void device::throw_if_broken(session& running, const fault_block* fault) {
     if (fault == nullptr) return;
-    running.set_seen();
-    throw failure(error_of(*fault),
-                  describe(*fault, number_, running.fault_place(), running.exception_text()),
-                  record_of(*fault, number_), running.exception());
+    running.faults().set_seen();
+    throw failure(
+        error_of(*fault),
+        describe(*fault, number_, running.watch().place(), running.faults().exception_text()),
+        record_of(*fault, number_), running.faults().exception());
 }
 
 void device::throw_lost(session& running) {
-    running.set_seen();
+    running.faults().set_seen();
     throw failure(hmmErrorDeviceLost,
                   "device " + std::to_string(number_) +
                       ": its agent process has exited; call hmmDeviceReset() to restart it",
@@ -64,7 +65,7 @@ void device::throw_lost(session& running) {
 }
 
 void device::throw_queued_error(session& running) {
-    const std::uint64_t error = running.take_memory_error();
+    const std::uint64_t error = running.lanes().take_memory_error();
     if (error == 0) return;
     const auto number = static_cast<int>(static_cast<std::uint32_t>(error));
     switch (static_cast<entry_kind>(error >> 32)) {
@@ -147,7 +148,7 @@ void device::synchronize(stream* where) {
     const auto running = where != nullptr ? where->running() : current();
     if (!running) return;
     const std::uint32_t queues = queues_of(where);
-    const bool there = where != nullptr ? running->wait(where->queue(), where->position())
+    const bool there = where != nullptr ? running->queue(where->queue()).wait(where->position())
                                         : running->wait_all(queues);
     running->reap_all(queues);
     finish_wait(*running, queues, there);
@@ -158,7 +159,7 @@ bool device::idle(stream* where) {
     const auto running = where != nullptr ? where->running() : current();
     if (!running) return true;
     const std::uint32_t queues = queues_of(where);
-    const bool there = where != nullptr ? running->reached(where->queue(), where->position())
+    const bool there = where != nullptr ? running->queue(where->queue()).reached(where->position())
                                         : running->reached_all(queues);
     if (there) running->reap_all(queues);
     const bool good = there || !running->lost();
@@ -180,7 +181,7 @@ void device::record(event& which, stream* where) {
 /// even if there is nothing to wait for, because it orders earlier and later
 /// work of blocking streams.
 void device::wait_for(const std::shared_ptr<event_point>& point, stream* where) {
-    const bool over = !point || point->running->reached(point->queue, point->position);
+    const bool over = !point || point->running->queue(point->queue).reached(point->position);
     const auto running = where != nullptr ? where->running() : over ? current() : ensure_session();
     if (!running) return; // no work is queued
     throw_if_broken(*running);
@@ -212,16 +213,16 @@ void device::call_host(hmmHostFn_t function, void* data, hmmDestroyFunction_t de
 
 void device::synchronize(const event_point& point) {
     session& running = *point.running;
-    const bool there = running.wait(point.queue, point.position);
-    running.reap(point.queue);
+    const bool there = running.queue(point.queue).wait(point.position);
+    running.queue(point.queue).reap();
     finish_wait(running, 1u << point.queue, there);
     throw_queued_error(running);
 }
 
 bool device::happened(const event_point& point) {
     session& running = *point.running;
-    const bool there = running.reached(point.queue, point.position);
-    if (there) running.reap(point.queue);
+    const bool there = running.queue(point.queue).reached(point.position);
+    if (there) running.queue(point.queue).reap();
     const bool good = there || !running.lost();
     throw_if_failed(running, running.fault(), good);
     return there;
@@ -245,14 +246,14 @@ void device::reset() {
 }
 
 void device::set_strict(bool strict) {
-    if (const auto running = current()) running->set_strict(strict);
+    if (const auto running = current()) running->lanes().set_strict(strict);
 }
 
 hmmError_t device::sticky_error() {
     const auto running = current();
     if (!running) return hmmSuccess;
     const fault_block* fault = running->fault();
-    if (fault != nullptr || running->lost()) running->set_seen();
+    if (fault != nullptr || running->lost()) running->faults().set_seen();
     if (fault != nullptr) return error_of(*fault);
     return running->lost() ? hmmErrorDeviceLost : hmmSuccess;
 }
@@ -260,13 +261,15 @@ hmmError_t device::sticky_error() {
 hmmFaultRecord device::last_fault() {
     const auto running = current();
     const fault_block* fault = running ? running->fault() : nullptr;
-    if (fault != nullptr) running->set_seen();
+    if (fault != nullptr) running->faults().set_seen();
     return fault != nullptr ? record_of(*fault, number_) : no_fault(number_);
 }
 
 void device::note_at_exit() {
     const auto running = current();
-    if (!running || running->is_seen() || (running->ended() && !running->is_lost())) return;
+    if (!running || running->faults().is_seen() ||
+        (running->ended() && !running->lanes().is_lost()))
+        return;
     const fault_block* const fault = running->fault();
     if (fault == nullptr && !running->lost()) return;
     if (running->is_quiet()) return;

@@ -13,20 +13,17 @@
  */
 #pragma once
 
-#include "agent/control.h"
+#include "fault_keeper.hpp"
+#include "session_lanes.hpp"
 
-#include <atomic>
 #include <memory>
 #include <pthread.h>
 
 namespace hmmrt {
 
-class session;
-struct session_options;
-
 class failure_watch {
   public:
-    failure_watch(session& of, control& ctl, const session_options& options);
+    failure_watch(session_lanes& lanes, fault_keeper& faults, const session_options& options);
     failure_watch(const failure_watch&) = delete;
     failure_watch& operator=(const failure_watch&) = delete;
     ~failure_watch() { end(); }
@@ -37,14 +34,15 @@ class failure_watch {
     /// thread if it hangs.
     void end();
 
-    /// Makes the thread check the session.
-    void notify();
+    /// As fault_keeper::find(), but the fault's report has been written when
+    /// this returns.
+    const fault_block* fault();
+    /// As session_lanes::lost(), but the report of a loss has been written when
+    /// this returns.
+    bool lost();
     /// Makes the thread report the running work, because a thread has waited
     /// this long.
     void tell_wait(unsigned seconds);
-    /// Waits until the report of a failure is written. @fault is NULL if the
-    /// agent has ended. Returns immediately if called by the thread itself.
-    void await_report(const fault_block* fault, const char* exception = "");
     /// The place of the instruction that failed; "" until it is known.
     const char* place() const;
 
@@ -52,8 +50,11 @@ class failure_watch {
     struct shared_state;
 
     static void* thread_main(void* argument);
+    void notify();
+    void await_report(const fault_block* fault, const char* exception = "");
 
-    control& ctl_;
+    session_lanes& lanes_;
+    fault_keeper& faults_;
     std::shared_ptr<shared_state> state_;
     pthread_t thread_ = {};
     bool started_ = false;

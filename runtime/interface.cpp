@@ -83,8 +83,9 @@ void launch_in(hmmStream_t handle, const work_request& request) {
     recorded.records = make_own_shared<event_point>();
     where.launch(recorded);
     const event_point& point = *recorded.records;
-    point.running->wait(point.queue, point.position);
-    point.running->reap(point.queue);
+    host_queue& queue = point.running->queue(point.queue);
+    queue.wait(point.position);
+    queue.reap();
 }
 
 void throw_if_launch_failed() {

@@ -14,7 +14,7 @@ namespace {
 /// True if work up to the point is done with its memory. An agent that has
 /// ended doesn't use memory either.
 bool is_over(const event_point& point) {
-    return point.running->reached(point.queue, point.position) || point.running->ended() ||
+    return point.running->queue(point.queue).reached(point.position) || point.running->ended() ||
            point.running->lost();
 }
 

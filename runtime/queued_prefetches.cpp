@@ -13,7 +13,7 @@ constexpr std::size_t most_entries = 4096;
 bool is_done(const queued_prefetches::entry& each) {
     if (!each.done) return true;
     const event_point& point = *each.done;
-    return point.running->ended() || point.running->reached(point.queue, point.position);
+    return point.running->ended() || point.running->queue(point.queue).reached(point.position);
 }
 
 /// Removes [begin, end) from all ranges.

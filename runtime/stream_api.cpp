@@ -149,7 +149,7 @@ hmmError_t hmmStreamDestroy(hmmStream_t stream) {
     return guarded("hmmStreamDestroy", [&] {
         const auto gone = process::get().streams().remove(reinterpret_cast<std::uint64_t>(stream));
         if (!gone) throw failure(hmmErrorInvalidResourceHandle, "no such stream");
-        gone->running()->reap(gone->queue());
+        gone->running()->queue(gone->queue()).reap();
     });
 }
 
