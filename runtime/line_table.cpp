@@ -79,7 +79,7 @@ class reader {
     bool good_ = true;
 };
 
-enum content : std::uint64_t { content_path = 1, content_directory = 2 };
+enum content_type : std::uint64_t { content_path = 1, content_directory = 2 };
 enum form : std::uint64_t {
     form_data2 = 0x05,
     form_data4 = 0x06,

@@ -22,7 +22,7 @@
 namespace hmmrt {
 namespace {
 
-constexpr std::size_t guard_bytes = 64 << 10;
+constexpr std::size_t stack_guard_bytes = 64 << 10;
 // TLS; only used pages take memory
 constexpr std::size_t private_bytes = 1 << 20;
 constexpr std::size_t own_stack_bytes = 64 << 10;
@@ -89,13 +89,13 @@ parked_thread::parked_thread(parked_context& context, control& ctl, std::uint32_
 
 void parked_thread::allocate_stack() {
     const std::size_t stack_bytes = lane_stack_bytes();
-    const std::size_t bytes = guard_bytes + stack_bytes + private_bytes;
+    const std::size_t bytes = stack_guard_bytes + stack_bytes + private_bytes;
     const std::int64_t base =
         sys::map(0, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
     std::int64_t result = base;
     if (base >= 0) {
         memory_ = mapping(static_cast<std::uint64_t>(base), bytes);
-        const std::uint64_t stack = memory_.address() + guard_bytes;
+        const std::uint64_t stack = memory_.address() + stack_guard_bytes;
         stack_end_ = stack + stack_bytes;
         result = sys::map(stack, stack_bytes, PROT_READ | PROT_WRITE,
                           MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1);
@@ -113,7 +113,7 @@ void parked_thread::allocate_stack() {
 void parked_thread::start() {
     pthread_attr_t attributes;
     sigset_t all, old;
-    const std::uint64_t stack = memory_.address() + guard_bytes;
+    const std::uint64_t stack = memory_.address() + stack_guard_bytes;
 
     pthread_attr_init(&attributes);
     int error =
@@ -157,7 +157,7 @@ void parked_thread::lend_thread() {
     std::uint64_t fs_base = 0;
     raw_syscall(SYS_arch_prctl, ARCH_GET_FS, address_of(&fs_base));
     lane_.fs_base = fs_base;
-    lane_.stack_low = memory_.address() + guard_bytes;
+    lane_.stack_low = memory_.address() + stack_guard_bytes;
     lane_.stack_bytes = stack_end_ - lane_.stack_low;
     lane_.stack_top = (here - own_stack_bytes) & ~std::uint64_t{63};
     tid_ = static_cast<std::int32_t>(raw_syscall(SYS_gettid));
