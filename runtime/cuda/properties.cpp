@@ -2,7 +2,7 @@
 // The CUDA runtime interface: properties and attributes of devices.
 #include "properties.hpp"
 
-#include "../device_uuid.hpp"
+#include "../base/device_uuid.hpp"
 #include "error.hpp"
 #include "model.hpp"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Knobs: their descriptions, their scopes, and their effect on devices.
 #include "capability.hpp"
-#include "cpu/knobs.hpp"
 #include "device_fixture.hpp"
+#include "machine/knobs.hpp"
 
 #include <cstring>
 #include <set>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The agent and the program as processes: which sees the other, and which ends
 // with the other.
+#include "base/device_uuid.hpp"
 #include "device_fixture.hpp"
-#include "device_uuid.hpp"
 
 #include <atomic>
 #include <cerrno>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Memory that the library allocates on devices and on the host, and its attributes.
+#include "base/own_memory.hpp"
 #include "memory_fixture.hpp"
-#include "own_memory.hpp"
 
 #include <algorithm>
 #include <cerrno>

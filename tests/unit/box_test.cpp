@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copies and fills of rows and boxes.
-#include "copy.hpp"
 #include "memory_fixture.hpp"
+#include "work/copy.hpp"
 
 #include <vector>
 

@@ -3,9 +3,9 @@
 // and the agent's own filter.
 #include "agent/call_policy.h"
 #include "agent/seccomp.h"
-#include "guarded_ranges.hpp"
-#include "report.hpp"
-#include "signal_target.hpp"
+#include "fault/report.hpp"
+#include "thread/guarded_ranges.hpp"
+#include "thread/signal_target.hpp"
 
 #include <gtest/gtest.h>
 

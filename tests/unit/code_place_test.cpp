@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "code_place.hpp"
+#include "fault/code_place.hpp"
 
 #include "messages.hpp"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Device code can write to the control block. These tests do so, and the program must survive.
-#include "device.hpp"
-#include "process.hpp"
+#include "api/process.hpp"
 #include "runtime_checks.hpp"
+#include "work/device.hpp"
 
 #include <cerrno>
 #include <climits>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The memory of the cpu device: the state that it keeps, and its limits.
-#include "cpu/cpu_machine.hpp"
+#include "machine/cpu_machine.hpp"
 
-#include "cpu/knobs.hpp"
+#include "base/settings.hpp"
+#include "machine/knobs.hpp"
 #include "runtime_checks.hpp"
-#include "settings.hpp"
 
 #include <cerrno>
 

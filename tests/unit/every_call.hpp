@@ -5,8 +5,8 @@
 
 #include "virtual_memory_fixture.hpp"
 
+#include "api/interface.hpp"
 #include "hmm/gmem.h"
-#include "interface.hpp"
 #include "sys/syscalls.hpp"
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "exit_lock.hpp"
+#include "thread/exit_lock.hpp"
 
 #include <gtest/gtest.h>
 

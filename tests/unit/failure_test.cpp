@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Device failures with a fake kernel: exceptions, time limits, and messages on standard error.
-#include "report.hpp"
+#include "fault/report.hpp"
 #include "runtime_checks.hpp"
 #include "sys/syscalls.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "grid.hpp"
+#include "work/grid.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "proc_maps.hpp"
+#include "base/proc_maps.hpp"
 
 #include <gtest/gtest.h>
 

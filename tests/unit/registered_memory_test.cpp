@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The pages that are locked while registrations come and go.
+#include "base/own_memory.hpp"
 #include "memory_fixture.hpp"
-#include "own_memory.hpp"
 
 #include <algorithm>
 #include <atomic>

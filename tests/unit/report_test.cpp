@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "report.hpp"
+#include "fault/report.hpp"
 
+#include "fault/sanitizer.hpp"
 #include "messages.hpp"
-#include "sanitizer.hpp"
 
 #include <cerrno>
 #include <csignal>

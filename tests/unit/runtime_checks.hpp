@@ -2,7 +2,7 @@
 // What tests of the runtime on the fake kernel have in common: how calls fail, and how to wait.
 #pragma once
 
-#include "failure.hpp"
+#include "base/failure.hpp"
 #include "fakes/fake_kernel.hpp"
 #include "hmm/hmm.hpp"
 #include "messages.hpp"

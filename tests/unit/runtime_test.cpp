@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The whole runtime, with a fake kernel and a fake agent.
-#include "device.hpp"
-#include "process.hpp"
+#include "api/process.hpp"
 #include "runtime_checks.hpp"
-#include "shared_pool.hpp"
+#include "work/device.hpp"
+#include "work/shared_pool.hpp"
 
 #include <cerrno>
 #include <csignal>

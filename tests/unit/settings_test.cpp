@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "settings.hpp"
+#include "base/settings.hpp"
 
 #include "agent/control.h"
 #include "runtime_checks.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "slot.hpp"
+#include "machine/slot.hpp"
 
 #include <gtest/gtest.h>
 

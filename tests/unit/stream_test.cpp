@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Streams and events with a fake kernel and a fake agent.
-#include "device.hpp"
-#include "handle_table.hpp"
-#include "process.hpp"
+#include "api/process.hpp"
+#include "base/handle_table.hpp"
 #include "runtime_checks.hpp"
+#include "work/device.hpp"
 
 #include <chrono>
 #include <csignal>

@@ -56,7 +56,7 @@ braces_without_header() {
 check_headers() {
 	require gcc gcc && require g++ g++ && require clang++ clang || return
 	local header
-	braces_without_header {include/hmm,examples,tools/hmmctl,tools/bench,tools/lib}/*.?pp runtime/*.[ch]pp runtime/*/*.h runtime/*/*.[ch]pp
+	braces_without_header {include/hmm,examples,tools/hmmctl,tools/bench,tools/lib}/*.?pp runtime/*/*.h runtime/*/*.[ch]pp
 	for header in include/uapi/linux/*.h; do
 		header=${header#include/uapi/}
 		include_alone "$header" gcc -x c -std=gnu99 -Wpadded
