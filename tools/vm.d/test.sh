@@ -271,12 +271,16 @@ end_script() {
 	tally "$KERNEL $kind" "${sums[@]}" "${failures[@]}"
 }
 
-test_by_scripts() {
-	local kind
+# The scripts mostly wait, so the guests of the debug kernel run meanwhile.
+begin_scripts() {
 	! kind_is_selected canary || begin_lint_itself
 	! kind_is_selected canary || begin_script canary plain debug
 	! kind_is_selected newcomer || begin_script newcomer plain
 	! kind_is_selected package || begin_script package
+}
+
+end_scripts() {
+	local kind
 	for kind in canary newcomer package; do end_script "$kind"; done
 }
 
@@ -360,12 +364,6 @@ test_here() {
 	esac
 }
 
-test_in_guest() {
-	case $1 in
-	plain | debug) test_in "$1" "${PROGRAMS[@]}" ;;
-	esac
-}
-
 kind_is_selected() { [[ " ${KINDS[*]} " == *" $1 "* ]]; }
 
 # Some tests switch to other users, for whom nothing works if they can't enter the root. That happens if the root is a
@@ -401,10 +399,11 @@ build_for_tests() {
 }
 
 test_in_guests() {
-	local kind
 	for KERNEL in "$@"; do
-		for kind in "${KINDS[@]}"; do test_in_guest "$kind"; done
-		test_by_scripts
+		! kind_is_selected plain || test_in plain "${PROGRAMS[@]}"
+		begin_scripts
+		! kind_is_selected debug || test_in debug "${PROGRAMS[@]}"
+		end_scripts
 	done
 	! kind_is_selected canary || test_lint_itself
 }
