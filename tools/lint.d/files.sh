@@ -39,7 +39,7 @@ find_files() {
 	for file in "${FILES[@]}"; do
 		case $file in
 		*.md) MARKDOWN+=("$file") ;;
-		kmod/*.[ch] | include/linux/*.h | include/uapi/*.h | tests/canary/*.[ch]) KERNEL_FILES+=("$file") ;;
+		kmod/*.[ch] | include/linux/*.h | include/uapi/*.h | tests/canary/*.[ch] | tests/mutants/*.[ch]) KERNEL_FILES+=("$file") ;;
 		tests/runtime/*.[ch] | tests/cuda/*.[ch]) CPP_FILES+=("$file") ;;
 		tests/*.[ch]) C_FILES+=("$file") ;;
 		*.[ch] | *.[ch]pp | *.cu) CPP_FILES+=("$file") ;;

@@ -13,7 +13,7 @@ readonly NO_HOSTS='www\.w3\.org/2000/svg|www\.w3\.org/1999/xlink|json-schema\.or
 # find_licence FILE: sets LICENCE to the licence for the file's folder.
 find_licence() {
 	case $1 in
-	kmod/* | include/linux/* | tests/canary/*.c | */Kbuild | Kbuild) LICENCE="GPL-2.0-only" ;;
+	kmod/* | include/linux/* | tests/canary/*.c | tests/mutants/*.[ch] | */Kbuild | Kbuild) LICENCE="GPL-2.0-only" ;;
 	include/uapi/*) LICENCE="GPL-2.0 WITH Linux-syscall-note" ;;
 	*) LICENCE="MIT" ;;
 	esac

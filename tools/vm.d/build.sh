@@ -5,12 +5,14 @@
 #
 #   build/VERSION-FLAVOUR/    a copy of the module sources, with the modules built for that kernel; with --llvm it is
 #                             build/VERSION-llvm-FLAVOUR/
+#   build/VERSION-FLAVOUR-mutants/  the same with mutants (see mutate.sh)
 #   build/user/               libraries, tools, tests and examples (cmake)
 #   build/host-asan/          the same with ASan and UBSan, for the tests that need no guest
 
 USER_TARGET=all # the target to build in user space; the demo only needs hmmrt-examples, and no test modules
+MUTANTS='' # suffix of the folder of the modules; `tools/vm mutate` sets it
 
-module_dir() { echo "$BUILD/$(build_name "$1" "$2")"; }
+module_dir() { echo "$BUILD/$(build_name "$1" "$2")$MUTANTS"; }
 
 # Kbuild writes objects next to the sources, so each kernel gets its own copy of the sources. We keep objects, *.mod.c
 # and generated/ in the copy, so that only changed files are recompiled. Prints the files that changed.

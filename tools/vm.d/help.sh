@@ -129,6 +129,21 @@ help_test() {
 	END
 }
 
+help_mutate() {
+	cat <<-'END'
+		tools/vm mutate [OPTIONS] [NAME...]: counts how many small mistakes in the modules the tests notice.
+
+		Makes --count N mutants of kmod/policy*.c, space*.c and move*.c, which --seed S chooses: each negates a condition
+		or drops a call. The programs of tests/uapi, or those with a NAME in their name, run with each mutant that they
+		reach, until one fails; without a NAME, mutants of policy*.c run in tests/host first. Prints a line for each
+		mutant and the totals; build/out/mutants/report has them, too. Takes hours.
+		  --seed S             choose other mutants (default 1)
+		  --count N            number of mutants, up to 999 (default 100)
+		  --guests N           number of concurrent guests (default 2)
+	END
+	guest_options
+}
+
 help_kernel() {
 	cat <<-'END'
 		tools/vm kernel [--kernel VERSION] [--debug] [--llvm]: builds the guest's kernel and prints its path.
