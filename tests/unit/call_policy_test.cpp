@@ -19,6 +19,7 @@
 #include <string>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <vector>
 
 using namespace hmmrt;
 using namespace hmmrt::agent;
@@ -29,146 +30,109 @@ namespace {
 
 constexpr std::int32_t own_thread = 4711;
 
-call_verdict decide(std::uint64_t number, std::uint64_t first = 0, std::uint64_t second = 1,
-                    std::uint64_t third = 2) {
-    std::uint64_t args[6] = {first, second, third, 3, 4, 5};
-    return decide_call(number, args, own_thread);
+constexpr call_verdict forwarded = {call_action::forward, 0}, to_decide = {call_action::signal, 0},
+                       the_end = {call_action::end_launch, 0},
+                       unavailable = {call_action::answer, -ENOSYS},
+                       forbidden = {call_action::answer, -EPERM};
+
+/// The verdict on each of the calls with each of the arguments. The missing arguments are their
+/// indexes.
+struct call_row {
+    const char* name;
+    std::vector<std::uint64_t> numbers;
+    call_verdict expected;
+    std::vector<std::vector<std::uint64_t>> arguments = {{}};
+    int changed = -1; ///< the argument that the thread gets another value of
+    std::uint64_t value = 0;
+};
+
+class CallPolicyOf : public testing::TestWithParam<call_row> {};
+
+TEST_P(CallPolicyOf, DeviceCode) {
+    const call_row& row = GetParam();
+    for (const std::uint64_t number : row.numbers)
+        for (const auto& given : row.arguments) {
+            std::uint64_t before[6] = {0, 1, 2, 3, 4, 5}, args[6];
+            std::copy(given.begin(), given.end(), before);
+            std::copy(std::begin(before), std::end(before), args);
+            const call_verdict found = decide_call(number, args, own_thread);
+            EXPECT_EQ(found.action, row.expected.action) << number;
+            EXPECT_EQ(found.value, row.expected.value) << number;
+            if (row.changed >= 0) before[row.changed] = row.value;
+            EXPECT_TRUE(std::equal(std::begin(before), std::end(before), args)) << number;
+        }
 }
 
-TEST(CallPolicy, OrdinaryCallsAreForwardedUnchanged) {
-    for (const std::uint64_t number : {SYS_read, SYS_write, SYS_mmap, SYS_futex, SYS_openat,
-                                       SYS_gettid, SYS_clock_gettime, SYS_nanosleep}) {
-        std::uint64_t args[6] = {1, 2, 3, 4, 5, 6};
-        EXPECT_EQ(decide_call(number, args, own_thread).action, call_action::forward) << number;
-        for (std::uint64_t i = 0; i < 6; i++)
-            EXPECT_EQ(args[i], i + 1) << number;
-    }
-}
+const call_row call_rows[] = {
+    {"OrdinaryCallsAreForwardedUnchanged",
+     {SYS_read, SYS_write, SYS_mmap, SYS_futex, SYS_openat, SYS_gettid, SYS_clock_gettime,
+      SYS_nanosleep, SYS_getuid, SYS_getresuid, SYS_getgroups, SYS_capget, SYS_sched_getaffinity,
+      SYS_get_mempolicy},
+     forwarded},
+    {"NumbersThatTheKernelDoesNotKnowYetAreForwarded", {9999}, forwarded},
+    {"TasksCannotBeMade",
+     {SYS_clone, SYS_clone3, SYS_fork, SYS_vfork, SYS_execve, SYS_execveat},
+     unavailable},
+    {"TheBorrowedThreadKeepsItsRegistrations",
+     {SYS_rseq, SYS_set_robust_list, SYS_set_tid_address},
+     unavailable},
+    {"TheBorrowedThreadKeepsItsState",
+     {SYS_seccomp, SYS_unshare, SYS_setns, SYS_ptrace},
+     forbidden},
+    {"ExitAndSigreturnEndTheLaunch", {SYS_exit, SYS_exit_group, SYS_rt_sigreturn}, the_end},
+    {"SignalsAreDecidedByTheirTarget",
+     {SYS_kill, SYS_tkill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo},
+     to_decide},
+    {"SignalsWithoutAKnownTargetAreNotSent", {SYS_pidfd_send_signal}, unavailable},
+    {"ReadingArchPrctlIsForwarded", {SYS_arch_prctl}, forwarded, {{0x1003}}}, // ARCH_GET_FS
+    {"OtherArchPrctlIsNot", {SYS_arch_prctl}, forbidden, {{0x1002}}},         // ARCH_SET_FS
+    {"PrctlMaySetAName", {SYS_prctl}, forwarded, {{15}}},
+    {"PrctlMayNotSetADeathSignalOrSeccomp", {SYS_prctl}, forbidden, {{1}, {22}}},
+    {"TheSignalStackMayBeAskedFor", {SYS_sigaltstack}, forwarded, {{0}}},
+    {"TheSignalStackMayNotBeChanged", {SYS_sigaltstack}, forbidden, {{0x1000}}},
+    {"MaskOfPpollIsTakenOut", {SYS_ppoll}, forwarded, {{}}, 3},
+    {"MaskOfPselectIsTakenOut", {SYS_pselect6}, forwarded, {{}}, 5},
+    {"MaskOfEpollIsTakenOut", {SYS_epoll_pwait, SYS_epoll_pwait2}, forwarded, {{}}, 4},
+    {"IoUringMaskIsTakenOut", {SYS_io_uring_enter}, forwarded, {{3, 1, 1, 0, 0x1000, 8}}, 4},
+    {"IoUringMaskInMemoryIsRefused",
+     {SYS_io_uring_enter},
+     unavailable,
+     {{3, 1, 1, io_uring_enter_ext_arg, 0x1000, 24}}},
+    {"CredentialsOfTheBorrowedThreadStay",
+     {SYS_setuid, SYS_setgid, SYS_setreuid, SYS_setregid, SYS_setresuid, SYS_setresgid,
+      SYS_setgroups, SYS_capset, SYS_landlock_restrict_self, call_lsm_set_self_attr},
+     forbidden},
+    {"FileSystemIdsAreToldAndNotChanged",
+     {SYS_setfsuid, SYS_setfsgid},
+     forwarded,
+     {{1000}},
+     0,
+     ~std::uint64_t{0}},
+    {"LibcsChangeOfAllThreadsDoesNotBeginWithTgkill", {SYS_tgkill}, forbidden, {{1, 2, 33}}},
+    {"LibcsChangeOfAllThreadsDoesNotBeginWithTkill", {SYS_tkill}, forbidden, {{1, 33}}},
+    {"LibcsCancellationIsAnotherSignal", {SYS_tgkill}, to_decide, {{1, 2, 32}}},
+    {"KeyringsOfTheBorrowedThreadStay", {SYS_keyctl}, forbidden, {{1}, {14}, {16}}},
+    {"KeyringsMayBeUsed", {SYS_keyctl}, forwarded, {{0}, {2}, {11}}},
+    {"SchedulingOfTheBorrowedThreadStays",
+     {SYS_sched_setparam, SYS_sched_setscheduler, SYS_sched_setaffinity, SYS_sched_setattr},
+     forbidden,
+     {{0}, {own_thread}}},
+    {"SchedulingOfOtherThreadsMayBeChanged",
+     {SYS_sched_setparam, SYS_sched_setscheduler, SYS_sched_setaffinity, SYS_sched_setattr},
+     forwarded,
+     {{own_thread + 1}}},
+    {"PriorityOfTheBorrowedThreadStays", {SYS_setpriority}, forbidden, {{0, 0}, {0, own_thread}}},
+    {"OtherPrioritiesMayBeChanged", {SYS_setpriority}, forwarded, {{0, own_thread + 1}, {1, 0}}},
+    {"IoPriorityOfTheBorrowedThreadStays", {SYS_ioprio_set}, forbidden, {{1, 0}, {1, own_thread}}},
+    {"OtherIoPrioritiesMayBeChanged", {SYS_ioprio_set}, forwarded, {{1, own_thread + 1}, {2, 0}}},
+    {"MemoryPolicyAndPersonalityOfTheBorrowedThreadStay",
+     {SYS_set_mempolicy, SYS_personality},
+     forbidden},
+    {"PersonalityMayBeAskedFor", {SYS_personality}, forwarded, {{0xffffffff}}},
+};
 
-TEST(CallPolicy, NumbersThatTheKernelDoesNotKnowYetAreForwarded) {
-    EXPECT_EQ(decide(9999).action, call_action::forward);
-}
-
-TEST(CallPolicy, TasksCannotBeMade) {
-    for (const std::uint64_t number :
-         {SYS_clone, SYS_clone3, SYS_fork, SYS_vfork, SYS_execve, SYS_execveat}) {
-        EXPECT_EQ(decide(number).action, call_action::answer) << number;
-        EXPECT_EQ(decide(number).value, -ENOSYS) << number;
-    }
-}
-
-TEST(CallPolicy, TheBorrowedThreadKeepsItsRegistrations) {
-    for (const std::uint64_t number : {SYS_rseq, SYS_set_robust_list, SYS_set_tid_address})
-        EXPECT_EQ(decide(number).value, -ENOSYS) << number;
-    for (const std::uint64_t number : {SYS_seccomp, SYS_unshare, SYS_setns, SYS_ptrace})
-        EXPECT_EQ(decide(number).value, -EPERM) << number;
-}
-
-TEST(CallPolicy, ExitAndSigreturnEndTheLaunch) {
-    for (const std::uint64_t number : {SYS_exit, SYS_exit_group, SYS_rt_sigreturn})
-        EXPECT_EQ(decide(number).action, call_action::end_launch) << number;
-}
-
-TEST(CallPolicy, SignalsAreDecidedByTheirTarget) {
-    for (const std::uint64_t number :
-         {SYS_kill, SYS_tkill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo})
-        EXPECT_EQ(decide(number).action, call_action::signal) << number;
-    EXPECT_EQ(decide(SYS_pidfd_send_signal).value, -ENOSYS);
-}
-
-TEST(CallPolicy, OnlyReadingArchPrctlAndPrctlAreForwarded) {
-    constexpr std::uint64_t arch_set_fs = 0x1002, arch_get_fs = 0x1003;
-    constexpr std::uint64_t set_pdeathsig = 1, set_name = 15, set_seccomp = 22;
-    EXPECT_EQ(decide(SYS_arch_prctl, arch_get_fs).action, call_action::forward);
-    EXPECT_EQ(decide(SYS_arch_prctl, arch_set_fs).value, -EPERM);
-    EXPECT_EQ(decide(SYS_prctl, set_name).action, call_action::forward);
-    EXPECT_EQ(decide(SYS_prctl, set_pdeathsig).value, -EPERM);
-    EXPECT_EQ(decide(SYS_prctl, set_seccomp).value, -EPERM);
-}
-
-TEST(CallPolicy, TheSignalStackMayBeAskedForButNotChanged) {
-    EXPECT_EQ(decide(SYS_sigaltstack, 0).action, call_action::forward);
-    EXPECT_EQ(decide(SYS_sigaltstack, 0x1000).value, -EPERM);
-}
-
-TEST(CallPolicy, MasksAreTakenOutOfWaitingCalls) {
-    const struct {
-        std::uint64_t number;
-        int mask;
-    } calls[] = {{SYS_ppoll, 3}, {SYS_pselect6, 5}, {SYS_epoll_pwait, 4}, {SYS_epoll_pwait2, 4}};
-    for (const auto& [number, mask] : calls) {
-        std::uint64_t args[6] = {10, 11, 12, 13, 14, 15};
-        EXPECT_EQ(decide_call(number, args, own_thread).action, call_action::forward) << number;
-        for (int i = 0; i < 6; i++)
-            EXPECT_EQ(args[i], i == mask ? 0u : static_cast<unsigned>(10 + i)) << number;
-    }
-}
-
-TEST(CallPolicy, IoUringMaskIsTakenOutOrRefused) {
-    std::uint64_t plain[6] = {3, 1, 1, 0, 0x1000, 8};
-    EXPECT_EQ(decide_call(SYS_io_uring_enter, plain, own_thread).action, call_action::forward);
-    EXPECT_EQ(plain[4], 0u);
-    std::uint64_t extended[6] = {3, 1, 1, io_uring_enter_ext_arg, 0x1000, 24};
-    EXPECT_EQ(decide_call(SYS_io_uring_enter, extended, own_thread).value, -ENOSYS);
-}
-
-TEST(CallPolicy, CredentialsOfTheBorrowedThreadStay) {
-    for (const std::uint64_t number :
-         {SYS_setuid, SYS_setgid, SYS_setreuid, SYS_setregid, SYS_setresuid, SYS_setresgid,
-          SYS_setgroups, SYS_capset, SYS_landlock_restrict_self})
-        EXPECT_EQ(decide(number).value, -EPERM) << number;
-    EXPECT_EQ(decide(call_lsm_set_self_attr).value, -EPERM);
-    for (const std::uint64_t number : {SYS_getuid, SYS_getresuid, SYS_getgroups, SYS_capget})
-        EXPECT_EQ(decide(number).action, call_action::forward) << number;
-}
-
-TEST(CallPolicy, FileSystemIdsAreToldAndNotChanged) {
-    for (const std::uint64_t number : {SYS_setfsuid, SYS_setfsgid}) {
-        std::uint64_t args[6] = {1000};
-        EXPECT_EQ(decide_call(number, args, own_thread).action, call_action::forward) << number;
-        EXPECT_EQ(args[0], ~std::uint64_t{0}) << number;
-    }
-}
-
-TEST(CallPolicy, LibcsChangeOfAllThreadsDoesNotBegin) {
-    constexpr std::uint64_t change_of_all = 33, cancel = 32;
-    EXPECT_EQ(decide(SYS_tgkill, 1, 2, change_of_all).value, -EPERM);
-    EXPECT_EQ(decide(SYS_tkill, 1, change_of_all).value, -EPERM);
-    EXPECT_EQ(decide(SYS_tgkill, 1, 2, cancel).action, call_action::signal);
-}
-
-TEST(CallPolicy, KeyringsOfTheBorrowedThreadStay) {
-    for (const std::uint64_t operation : {1u, 14u, 16u})
-        EXPECT_EQ(decide(SYS_keyctl, operation).value, -EPERM) << operation;
-    for (const std::uint64_t operation : {0u, 2u, 11u})
-        EXPECT_EQ(decide(SYS_keyctl, operation).action, call_action::forward) << operation;
-}
-
-TEST(CallPolicy, SchedulingIsChangedOfOtherThreadsOnly) {
-    for (const std::uint64_t number :
-         {SYS_sched_setparam, SYS_sched_setscheduler, SYS_sched_setaffinity, SYS_sched_setattr}) {
-        EXPECT_EQ(decide(number, 0).value, -EPERM) << number;
-        EXPECT_EQ(decide(number, own_thread).value, -EPERM) << number;
-        EXPECT_EQ(decide(number, own_thread + 1).action, call_action::forward) << number;
-    }
-    const struct {
-        std::uint64_t number, thread, group;
-    } calls[] = {{SYS_setpriority, 0, 1}, {SYS_ioprio_set, 1, 2}};
-    for (const auto& [number, thread, group] : calls) {
-        EXPECT_EQ(decide(number, thread, 0).value, -EPERM) << number;
-        EXPECT_EQ(decide(number, thread, own_thread).value, -EPERM) << number;
-        EXPECT_EQ(decide(number, thread, own_thread + 1).action, call_action::forward) << number;
-        EXPECT_EQ(decide(number, group, 0).action, call_action::forward) << number;
-    }
-    EXPECT_EQ(decide(SYS_sched_getaffinity, 0).action, call_action::forward);
-}
-
-TEST(CallPolicy, MemoryPolicyAndPersonalityOfTheBorrowedThreadStay) {
-    EXPECT_EQ(decide(SYS_set_mempolicy).value, -EPERM);
-    EXPECT_EQ(decide(SYS_get_mempolicy).action, call_action::forward);
-    EXPECT_EQ(decide(SYS_personality, 0).value, -EPERM);
-    EXPECT_EQ(decide(SYS_personality, 0xffffffff).action, call_action::forward);
-}
+INSTANTIATE_TEST_SUITE_P(, CallPolicyOf, testing::ValuesIn(call_rows),
+                         [](const auto& of) { return of.param.name; });
 
 /// Returns true if the call is not forwarded unchanged for some arguments.
 bool is_special(std::uint64_t number) {
