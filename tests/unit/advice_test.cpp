@@ -5,7 +5,6 @@
 
 #include <climits>
 #include <tuple>
-#include <vector>
 
 namespace {
 
@@ -39,7 +38,7 @@ class Advice : public MemoryOverFakes {
         hmmrt_range_attributes query = {};
         query.addr = address();
         query.len = page;
-        EXPECT_EQ(fakes::kernel.memory.ioctl(HMMRT_IOC_RANGE_ATTRIBUTES, &query), 0);
+        EXPECT_EQ(kernel.memory.ioctl(HMMRT_IOC_RANGE_ATTRIBUTES, &query), 0);
         return query;
     }
     std::vector<int> accessed_by(std::size_t count) {

@@ -4,13 +4,9 @@
 #include "memory_fixture.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <new>
 #include <sys/mman.h>
-#include <vector>
-
-using fakes::kernel;
 
 namespace {
 

@@ -2,13 +2,6 @@
 // Annotations: what the runtime passes to the modules, and which section ends.
 #include "memory_fixture.hpp"
 
-#include <cerrno>
-#include <string>
-#include <thread>
-#include <vector>
-
-using fakes::kernel;
-
 namespace {
 
 class Annotation : public MemoryOverFakes {

@@ -3,8 +3,6 @@
 #include "memory_fixture.hpp"
 #include "work/copy.hpp"
 
-#include <vector>
-
 namespace {
 
 using hmmrt::box_closure;

@@ -4,16 +4,13 @@
 #include "runtime_checks.hpp"
 #include "work/device.hpp"
 
-#include <cerrno>
 #include <climits>
-#include <csignal>
 #include <cstring>
 #include <optional>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-using fakes::kernel;
 using namespace hmmrt;
 
 namespace {

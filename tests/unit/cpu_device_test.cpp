@@ -6,8 +6,6 @@
 #include "machine/knobs.hpp"
 #include "runtime_checks.hpp"
 
-#include <cerrno>
-
 using namespace hmmrt;
 
 namespace {
@@ -185,37 +183,37 @@ TEST_F(CpuDevice, PeersEndWithTheirLanes) {
 }
 
 TEST(MachineChoice, FollowsTheVariableElseWhatThereIs) {
-    fakes::kernel.take_errors();
-    fakes::kernel.environment["HMMRT_DEVICE"] = "cpu";
+    kernel.take_errors();
+    kernel.environment["HMMRT_DEVICE"] = "cpu";
     EXPECT_TRUE(choose_machine()->shares_page_tables());
-    EXPECT_EQ(fakes::kernel.take_errors(), "") << "the program asked for it";
-    fakes::kernel.environment["HMMRT_DEVICE"] = "";
+    EXPECT_EQ(kernel.take_errors(), "") << "the program asked for it";
+    kernel.environment["HMMRT_DEVICE"] = "";
     EXPECT_FALSE(choose_machine()->shares_page_tables());
-    fakes::kernel.manager_open_error = EACCES;
+    kernel.manager_open_error = EACCES;
     EXPECT_FALSE(choose_machine()->shares_page_tables()) << "the modules are loaded";
-    fakes::kernel.manager_open_error = ENOENT;
+    kernel.manager_open_error = ENOENT;
     EXPECT_TRUE(choose_machine()->shares_page_tables());
-    EXPECT_TRUE(mentions(fakes::kernel.take_errors(),
+    EXPECT_TRUE(mentions(kernel.take_errors(),
                          {"hmmrt: no modules are loaded", "/dev/hmmrt", "(HMMRT_DEVICE=cpu)\n"}));
-    fakes::kernel.environment["HMMRT_DEVICE"] = "simulated";
+    kernel.environment["HMMRT_DEVICE"] = "simulated";
     EXPECT_FALSE(choose_machine()->shares_page_tables());
-    fakes::kernel.environment["HMMRT_DEVICE"] = "gpu";
+    kernel.environment["HMMRT_DEVICE"] = "gpu";
     EXPECT_THROW(choose_machine(), failure);
-    fakes::kernel.environment.clear();
-    fakes::kernel.manager_open_error = 0;
+    kernel.environment.clear();
+    kernel.manager_open_error = 0;
 }
 
 TEST(MachineChoice, ValgrindGetsTheCpuDeviceOrAMessage) {
-    fakes::kernel.valgrind = true;
+    kernel.valgrind = true;
     for (const char* wanted : {"", "simulated"}) {
-        fakes::kernel.environment["HMMRT_DEVICE"] = wanted;
+        kernel.environment["HMMRT_DEVICE"] = wanted;
         EXPECT_TRUE(mentions(message_of([] { choose_machine(); }), {"set HMMRT_DEVICE=cpu"}))
             << "the modules are loaded: " << wanted;
     }
-    fakes::kernel.environment["HMMRT_DEVICE"] = "cpu";
+    kernel.environment["HMMRT_DEVICE"] = "cpu";
     EXPECT_TRUE(choose_machine()->shares_page_tables());
-    fakes::kernel.environment.clear();
-    fakes::kernel.valgrind = false;
+    kernel.environment.clear();
+    kernel.valgrind = false;
 }
 
 } // namespace

@@ -9,10 +9,6 @@
 #include "hmm/gmem.h"
 #include "sys/syscalls.hpp"
 
-#include <cstddef>
-#include <cstdint>
-#include <vector>
-
 /// Arguments of a call. By default all are valid.
 struct subject {
     void* ptr;

@@ -3,15 +3,8 @@
 // in each context where it must not be called.
 #include "every_call.hpp"
 
-#include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <pthread.h>
-#include <set>
-#include <unistd.h>
-#include <vector>
-
-using fakes::kernel;
 
 namespace {
 

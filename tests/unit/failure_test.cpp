@@ -4,15 +4,10 @@
 #include "runtime_checks.hpp"
 #include "sys/syscalls.hpp"
 
-#include <csignal>
 #include <cstdlib>
-#include <memory>
 #include <stdexcept>
-#include <string>
-#include <thread>
 #include <utility>
 
-using fakes::kernel;
 using namespace hmmrt;
 
 namespace {

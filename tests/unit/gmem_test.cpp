@@ -4,10 +4,6 @@
 #include "memory_fixture.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
-
-using fakes::kernel;
 
 namespace {
 

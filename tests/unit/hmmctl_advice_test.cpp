@@ -4,14 +4,10 @@
 
 #include "advice_text.hpp"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <regex>
-#include <string>
-#include <vector>
 
 using namespace hmmctl;
 

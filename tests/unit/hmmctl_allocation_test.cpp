@@ -11,19 +11,14 @@
 #include "helpers.hpp"
 #include "trace_file.hpp"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <sstream>
-#include <string>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <vector>
 
 using namespace hmmctl;
 

@@ -4,11 +4,6 @@
 
 #include "annotations.hpp"
 
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
-
 using namespace hmmctl;
 
 namespace {

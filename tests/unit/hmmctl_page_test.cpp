@@ -5,11 +5,6 @@
 
 #include "html_report.hpp"
 
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
-
 using namespace hmmctl;
 
 namespace {

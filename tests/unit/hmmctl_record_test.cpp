@@ -6,13 +6,10 @@
 #include "recorder.hpp"
 #include "symbols.hpp"
 
-#include <gtest/gtest.h>
-
 #include <csignal>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <optional>
 #include <sys/eventfd.h>
 #include <unistd.h>

@@ -10,8 +10,6 @@
 #include "trace_export.hpp"
 
 #include <map>
-#include <string>
-#include <string_view>
 #include <vector>
 
 /// Events of the tested process, with what a report says about them.

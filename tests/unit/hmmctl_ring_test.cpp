@@ -4,11 +4,7 @@
 
 #include "event_ring.hpp"
 
-#include <gtest/gtest.h>
-
 #include <cstring>
-#include <functional>
-#include <string>
 #include <vector>
 
 using namespace hmmctl;

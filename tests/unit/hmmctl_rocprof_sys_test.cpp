@@ -3,13 +3,6 @@
 // the values match the events.
 #include "hmmctl_report.hpp"
 
-#include "trace_export.hpp"
-
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
-
 using namespace hmmctl;
 
 namespace {

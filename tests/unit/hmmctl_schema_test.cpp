@@ -9,11 +9,6 @@
 #include "memory.hpp"
 #include "stats.hpp"
 
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
-
 using namespace hmmctl;
 
 namespace {

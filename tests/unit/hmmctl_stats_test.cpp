@@ -6,8 +6,6 @@
 #include "stats.hpp"
 #include "top.hpp"
 
-#include <gtest/gtest.h>
-
 using namespace hmmctl;
 
 namespace {

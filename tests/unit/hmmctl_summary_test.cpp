@@ -4,10 +4,6 @@
 
 #include "event_names.hpp"
 
-#include <gtest/gtest.h>
-
-#include <vector>
-
 using namespace hmmctl;
 
 namespace {

@@ -9,14 +9,11 @@
 #include "processes.hpp"
 #include "table.hpp"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <string>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -6,17 +6,12 @@
 #include "observe.hpp"
 #include "trace_file.hpp"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <iterator>
 #include <random>
-#include <string>
 
 using namespace hmmctl;
 

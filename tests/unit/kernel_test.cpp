@@ -4,8 +4,6 @@
 
 #include "hmm/hmm_language.hpp"
 
-#include <atomic>
-
 namespace {
 
 struct triple {
@@ -63,8 +61,8 @@ TEST_F(Kernels, HaveDimensionsOfOneWhereNothingIsSaid) {
 }
 
 template <class Kernel>
-concept launches = requires(Kernel kernel, void** arguments) {
-    hmmLaunchKernel(kernel, hmmDim3(), hmmDim3(), arguments);
+concept launches = requires(Kernel function, void** arguments) {
+    hmmLaunchKernel(function, hmmDim3(), hmmDim3(), arguments);
 };
 
 TEST_F(Kernels, WithoutATypeDoNotCompile) {

@@ -6,8 +6,6 @@
 
 #include <array>
 #include <cstddef>
-#include <string>
-#include <vector>
 
 class MemoryOverFakes : public testing::Test {
   protected:
@@ -18,15 +16,15 @@ class MemoryOverFakes : public testing::Test {
     static constexpr hmmMemLocation host = {hmmMemLocationTypeHost, 0};
 
     MemoryOverFakes() {
-        fakes::kernel.memory.clear();
-        fakes::kernel.policy.clear();
+        kernel.memory.clear();
+        kernel.policy.clear();
     }
     ~MemoryOverFakes() override {
         for (int number : {1, 0}) {
             hmmSetDevice(number);
             hmmDeviceReset();
         }
-        fakes::kernel.memory.clear();
+        kernel.memory.clear();
         forget_errors();
     }
 

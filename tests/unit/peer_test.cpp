@@ -4,8 +4,6 @@
 
 #include "hmm/peer.hpp"
 
-using fakes::kernel;
-
 namespace {
 
 using Peer = MemoryOverFakes;

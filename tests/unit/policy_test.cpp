@@ -2,12 +2,7 @@
 // Knobs, quotas and statistics: their scopes, the requests to the modules, and refused values.
 #include "memory_fixture.hpp"
 
-#include <cerrno>
 #include <cstring>
-#include <initializer_list>
-#include <string>
-
-using fakes::kernel;
 
 namespace {
 

@@ -2,12 +2,6 @@
 // Memory that is allocated and freed in stream order.
 #include "memory_fixture.hpp"
 
-#include <atomic>
-#include <csignal>
-#include <thread>
-
-using fakes::kernel;
-
 namespace {
 
 class Pool : public MemoryOverFakes {

@@ -2,10 +2,6 @@
 // Prefetches that report, and memory that is discarded.
 #include "memory_fixture.hpp"
 
-#include <vector>
-
-using fakes::kernel;
-
 namespace {
 
 using Prefetch = MemoryOverFakes;

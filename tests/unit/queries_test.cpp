@@ -2,13 +2,7 @@
 // Queries that programs make before a launch, and callbacks.
 #include "memory_fixture.hpp"
 
-#include <atomic>
-#include <cerrno>
-#include <csignal>
 #include <cstring>
-#include <vector>
-
-using fakes::kernel;
 
 namespace {
 

@@ -4,19 +4,11 @@
 #include "memory_fixture.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <future>
-#include <initializer_list>
-#include <map>
 #include <optional>
 #include <random>
-#include <set>
 #include <utility>
-#include <vector>
-
-using fakes::kernel;
 
 namespace {
 

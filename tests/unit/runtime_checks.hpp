@@ -7,13 +7,12 @@
 #include "hmm/hmm.hpp"
 #include "messages.hpp"
 
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <string>
+#include <cerrno>
+#include <csignal>
 #include <sys/wait.h>
-#include <thread>
 #include <unistd.h>
+
+using fakes::kernel;
 
 /// Checks that f() throws the error of @operation.
 template <class Function>

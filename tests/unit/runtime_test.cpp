@@ -5,11 +5,8 @@
 #include "work/device.hpp"
 #include "work/shared_pool.hpp"
 
-#include <cerrno>
-#include <csignal>
 #include <numeric>
 
-using fakes::kernel;
 using namespace hmmrt;
 
 namespace {

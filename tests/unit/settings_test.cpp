@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "base/settings.hpp"
 
-#include "agent/control.h"
 #include "runtime_checks.hpp"
 
 using namespace hmmrt;

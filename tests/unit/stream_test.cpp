@@ -6,13 +6,9 @@
 #include "work/device.hpp"
 
 #include <chrono>
-#include <csignal>
-#include <set>
 #include <ucontext.h>
-#include <unistd.h>
 #include <utility>
 
-using fakes::kernel;
 using namespace hmmrt;
 
 namespace {

@@ -3,14 +3,6 @@
 // other threads and in children.
 #include "virtual_memory_fixture.hpp"
 
-#include <atomic>
-#include <cerrno>
-#include <csignal>
-#include <thread>
-#include <vector>
-
-using fakes::kernel;
-
 namespace {
 
 // ---- access

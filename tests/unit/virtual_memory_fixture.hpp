@@ -4,8 +4,6 @@
 
 #include "memory_fixture.hpp"
 
-#include <cstddef>
-
 inline constexpr std::size_t unit = 2 << 20; ///< the granularity
 
 /// Addresses that nothing else in a program uses.
@@ -26,16 +24,16 @@ inline char* at(hmmDeviceptr ptr) {
 class VirtualMemory : public MemoryOverFakes {
   protected:
     VirtualMemory() {
-        fakes::kernel.objects.clear();
+        kernel.objects.clear();
         hmmSetDevice(0);
-        files_ = fakes::kernel.objects.open();
+        files_ = kernel.objects.open();
     }
     /// A failing test may leave descriptors open.
     ~VirtualMemory() override {
-        fakes::kernel.objects.clear();
-        fakes::kernel.map_error = 0;
+        kernel.objects.clear();
+        kernel.map_error = 0;
         if (HasFailure()) return;
-        EXPECT_EQ(fakes::kernel.objects.open(), files_) << "descriptors are left";
+        EXPECT_EQ(kernel.objects.open(), files_) << "descriptors are left";
     }
 
     static hmmMemGenericAllocationHandle create(std::size_t units, const hmmMemLocation& where) {

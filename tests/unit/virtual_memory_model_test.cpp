@@ -4,14 +4,9 @@
 #include "virtual_memory_fixture.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstdint>
 #include <cstdlib>
 #include <optional>
 #include <random>
-#include <vector>
-
-using fakes::kernel;
 
 namespace {
 

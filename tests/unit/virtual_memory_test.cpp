@@ -6,12 +6,8 @@
 #include "sys/syscalls.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <sys/mman.h>
-#include <vector>
-
-using fakes::kernel;
 
 namespace {
 

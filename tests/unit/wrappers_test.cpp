@@ -2,19 +2,13 @@
 // The C++ interface: what its functions accept, pass on and return.
 #include "memory_fixture.hpp"
 
-#include <array>
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <list>
 #include <ranges>
 #include <span>
-#include <string>
 #include <type_traits>
 #include <utility>
-#include <vector>
-
-using fakes::kernel;
 
 namespace {
 
