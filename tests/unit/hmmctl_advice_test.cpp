@@ -107,9 +107,9 @@ TEST(HmmctlAdvice, OffersAccessedByIfTheCpuUsesFewOfThePages) {
     EXPECT_EQ(few.other, (call_to_make{advised_call::accessed_by, 0}));
 
     events many = back_and_forth(10, HMMRT_ACCESS_WRITE);
-    for (std::uint64_t page = 1; page < 3; page++) { // 3 of 16 pages
+    for (std::uint64_t number = 1; number < 3; number++) { // 3 of 16 pages
         fetch(many, cpu, 0, first_block, 16, HMMRT_ACCESS_WRITE);
-        fetch(many, 0, cpu, first_block + page * page_bytes, 1, HMMRT_ACCESS_WRITE);
+        fetch(many, 0, cpu, first_block + number * page_bytes, 1, HMMRT_ACCESS_WRITE);
     }
     EXPECT_EQ(only(advice_about(many)).other, std::nullopt);
 }
@@ -134,9 +134,9 @@ TEST(HmmctlAdvice, DoesNotCallOneRoundTripPingPong) {
 
 TEST(HmmctlAdvice, DoesNotCallAPipelinePingPong) {
     events all; // each page goes to the device and back once
-    for (std::uint64_t page = 0; page < 32; page++) {
-        fetch(all, cpu, 0, first_block + page * page_bytes, 1, HMMRT_ACCESS_WRITE);
-        fetch(all, 0, cpu, first_block + page * page_bytes, 1, HMMRT_ACCESS_WRITE);
+    for (std::uint64_t number = 0; number < 32; number++) {
+        fetch(all, cpu, 0, first_block + number * page_bytes, 1, HMMRT_ACCESS_WRITE);
+        fetch(all, 0, cpu, first_block + number * page_bytes, 1, HMMRT_ACCESS_WRITE);
     }
     for (const advice& one : advice_about(all))
         EXPECT_EQ(one.kind, advice_kind::sequential_faults);

@@ -24,7 +24,6 @@ using namespace hmmctl;
 
 namespace {
 
-constexpr std::uint32_t page = 4096;
 constexpr std::uint64_t least = 128 << 10; // libstdc++ allocates less by itself
 
 // --- the preloaded library

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
+constexpr std::uint64_t page = 4096;
 constexpr std::uint64_t tested_space = 5;
 constexpr int tested_pid = 1234;
 

@@ -117,7 +117,7 @@ struct described : profiled {
         header.devices.push_back({0, "gpu", 1 << 30});
     }
     json data() const { return page_data(what(), when); }
-    std::string page() const { return html_of(what(), when); }
+    std::string text() const { return html_of(what(), when); }
 
     timeline when;
 };
@@ -210,25 +210,25 @@ TEST(HmmctlPage, KeepsNamesInTheirPlaces) {
     of.header.devices[0].name = name;
     of.processes[tested_space] = {
         tested_space, tested_pid, name, {{0x400000, 0x401000, 0, "/nowhere/" + name}}};
-    const std::string page = of.page();
+    const std::string text = of.text();
     std::size_t scripts = 0;
-    for (std::size_t found = 0; (found = page.find("<script", found)) != std::string::npos; found++)
+    for (std::size_t found = 0; (found = text.find("<script", found)) != std::string::npos; found++)
         scripts++;
     EXPECT_EQ(scripts, 2u) << "the data and the script of the page";
-    EXPECT_EQ(page.find("<b>&"), std::string::npos);
+    EXPECT_EQ(text.find("<b>&"), std::string::npos);
     const std::string opening = "<script id=\"data\" type=\"application/json\">";
-    const std::size_t begin = page.find(opening) + opening.size();
-    const json data = json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+    const std::size_t begin = text.find(opening) + opening.size();
+    const json data = json::parse(text.substr(begin, text.find("</script>", begin) - begin));
     EXPECT_EQ(data["profile"]["command"][0], name);
     EXPECT_EQ(data["heat"]["groups"][0]["path"], "/nowhere/" + name);
 }
 
 TEST(HmmctlPage, LoadsNothing) {
-    const std::string page = described({device_fault(0, 0x200000)}).page();
+    const std::string text = described({device_fault(0, 0x200000)}).text();
     for (const char* const loads : {"src=", "@import", "url(", "fetch(", "XMLHttpRequest", "<link"})
-        EXPECT_EQ(page.find(loads), std::string::npos) << loads;
-    EXPECT_TRUE(mentions(page, {"default-src 'none'", "\n<!DOCTYPE html>\n<html"}));
-    EXPECT_TRUE(page.ends_with("</html>\n"));
+        EXPECT_EQ(text.find(loads), std::string::npos) << loads;
+    EXPECT_TRUE(mentions(text, {"default-src 'none'", "\n<!DOCTYPE html>\n<html"}));
+    EXPECT_TRUE(text.ends_with("</html>\n"));
 }
 
 } // namespace

@@ -15,8 +15,6 @@ namespace {
 
 using plain_json = nlohmann::json;
 
-constexpr std::uint64_t page = 4096;
-
 plain_json parsed(const output& of) {
     return plain_json::parse(of.text);
 }
