@@ -90,8 +90,6 @@ TEST_F(Advice, WrongArgumentsAreRefused) {
                   hmmMemAdvise(ptr, bytes, advice, where));
         return hmmMemAdvise(ptr, bytes, advice, where);
     };
-    EXPECT_EQ(advise(data, 0, hmmMemAdviseSetReadMostly, host), hmmErrorInvalidValue);
-    EXPECT_EQ(advise(data, SIZE_MAX, hmmMemAdviseSetReadMostly, host), hmmErrorInvalidValue);
     EXPECT_EQ(advise(data, page, static_cast<hmmMemoryAdvise>(7), host), hmmErrorInvalidValue);
     EXPECT_EQ(advise(data, page, static_cast<hmmMemoryAdvise>(1002), host), hmmErrorInvalidValue);
     EXPECT_EQ(advise(data, page, hmmMemAdviseSetAccessedBy, {hmmMemLocationTypeHostNuma, 0}),
@@ -109,12 +107,9 @@ TEST_F(Advice, LocationIsIgnoredByAdviceWithoutOne) {
         EXPECT_EQ(hmmMemAdvise(memory().data(), page, advice, nowhere), hmmSuccess) << advice;
 }
 
-TEST_F(Advice, OfAHoleIsRefusedAtOnceAndSaysWhy) {
+TEST_F(Advice, OfAHoleSaysWhyAtOnceOrWhenItRuns) {
     EXPECT_EQ(hmmMemAdvise(hole(), page, hmmMemAdviseSetReadMostly, host), hmmErrorInvalidValue);
     EXPECT_TRUE(mentions(hmmGetLastErrorDetail(), {"not mapped"}));
-}
-
-TEST_F(Advice, QueuedOfAHoleIsReportedOnceWithItsName) {
     EXPECT_EQ(hmmMemAdviseAsync(hole(), page, hmmMemAdviseSetReadMostly, host, nullptr),
               hmmSuccess);
     EXPECT_EQ(hmmDeviceSynchronize(), hmmErrorInvalidValue);
@@ -145,15 +140,12 @@ TEST_F(Advice, GranularityIsAPowerOfTwoBetweenAPageAndABlock) {
     EXPECT_EQ(hmmMemSetGranularity(data, 0, page), hmmErrorInvalidValue);
 }
 
-TEST_F(Attributes, LocationsAreNumbersOfThisProcess) {
+TEST_F(Attributes, LocationsAreNumbersOfThisProcessAndNodesAreTheCpuButForTypeAndId) {
     hmm::advise(memory(), hmm::preferred(hmm::device(1))); // its id is 2
     EXPECT_EQ(preferred(), place(hmmMemLocationTypeDevice, 1, 1));
     hmm::advise(memory(), hmm::preferred(hmm::host));
     EXPECT_EQ(attribute(hmmMemRangeAttributePreferredLocation), hmmCpuDeviceId);
     EXPECT_EQ(std::get<hmmMemLocationType>(preferred()), hmmMemLocationTypeHost);
-}
-
-TEST_F(Attributes, NodesAreTheCpuButForTypeAndId) {
     hmm::advise(memory(), hmm::preferred(hmm::numa_node(1023)));
     EXPECT_EQ(preferred(), place(hmmMemLocationTypeHostNuma, 1023, hmmCpuDeviceId));
     hmm::advise(memory(), hmm::preferred(hmm::current_numa_node));

@@ -607,6 +607,8 @@ TEST_F(EveryCall, InAChildOfForkIsRefused) {
         }
         return good;
     }));
+    hmm::launch(1, [](std::size_t) {});
+    EXPECT_EQ(hmm::synchronize(std::nothrow), hmmSuccess) << "the parent goes on";
 }
 
 struct cancelled_thread {

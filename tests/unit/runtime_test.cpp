@@ -72,17 +72,12 @@ void count_destroyed(void* closure) {
     ++*static_cast<int*>(closure);
 }
 
-TEST_F(Runtime, WithoutModulesThereIsNoDeviceAndTheErrorSaysWhatToDo) {
+TEST_F(Runtime, WithoutModulesThereIsNoDeviceAndTheErrorSaysWhatToDoUntilTheyAreLoaded) {
     kernel.manager_open_error = ENOENT;
     EXPECT_EQ(code_of([&] { program.devices(); }), hmmErrorNoDevice);
     EXPECT_TRUE(mentions(message_of([&] { program.devices(); }), {"modprobe hmmrt_simgpu"}));
-}
-
-TEST_F(Runtime, ModulesThatAreLoadedLaterAreFound) {
-    kernel.manager_open_error = ENOENT;
-    EXPECT_EQ(code_of([&] { program.devices(); }), hmmErrorNoDevice);
     kernel.manager_open_error = 0;
-    EXPECT_EQ(program.devices().size(), 2u);
+    EXPECT_EQ(program.devices().size(), 2u) << "they are loaded later";
 }
 
 TEST_F(Runtime, DevicesOfWhichOneFailsToAnswerAreAllFoundByTheNextCall) {
@@ -100,12 +95,10 @@ TEST_F(Runtime, DevicesOfWhichOneFailsToAnswerAreAllFoundByTheNextCall) {
     EXPECT_EQ(program.device_at(1).id(), 2u);
 }
 
-TEST_F(Runtime, WithoutPermissionDevicesAreUnavailable) {
+TEST_F(Runtime, WithoutPermissionOrOfAnotherVersionDevicesAreRefused) {
     kernel.manager_open_error = EACCES;
     EXPECT_EQ(code_of([&] { program.devices(); }), hmmErrorDevicesUnavailable);
-}
-
-TEST_F(Runtime, AnotherInterfaceVersionIsRefused) {
+    kernel.manager_open_error = 0;
     kernel.uapi_version = HMMRT_UAPI_VERSION + 1;
     EXPECT_EQ(code_of([&] { program.devices(); }), hmmErrorInsufficientDriver);
 }
@@ -201,16 +194,23 @@ TEST_F(Runtime, AnEmptyLaunchIsOverAtOnce) {
     use().synchronize();
 }
 
-TEST_F(Runtime, AFaultIsStickyUntilReset) {
-    launch(use(), 1, fault_at_once, nullptr);
-    EXPECT_EQ(code_of([&] { use().synchronize(); }), hmmErrorIllegalAddress);
-    EXPECT_EQ(code_of([&] { launch(use(), 1, count_items, &items); }), hmmErrorIllegalAddress);
-    EXPECT_EQ(use().sticky_error(), hmmErrorIllegalAddress);
-    EXPECT_EQ(use().last_fault().signal, SIGSEGV);
-
-    use().reset();
-    EXPECT_EQ(use().sticky_error(), hmmSuccess);
-    expect_to_run(7);
+TEST_F(Runtime, AFaultAndALostAgentAreStickyErrorsUntilReset) {
+    const struct {
+        hmmRangeFunction_t fail;
+        hmmError_t code;
+    } failures[] = {{fault_at_once, hmmErrorIllegalAddress}, {lose_agent, hmmErrorDeviceLost}};
+    for (const auto& [fail, code] : failures) {
+        launch(use(), 1, fail, nullptr);
+        EXPECT_EQ(code_of([&] { use().synchronize(); }), code);
+        EXPECT_EQ(use().sticky_error(), code);
+        if (code == hmmErrorIllegalAddress) {
+            EXPECT_EQ(code_of([&] { launch(use(), 1, count_items, &items); }), code);
+            EXPECT_EQ(use().last_fault().signal, SIGSEGV);
+        }
+        use().reset();
+        EXPECT_EQ(use().sticky_error(), hmmSuccess);
+        expect_to_run(7);
+    }
 }
 
 TEST_F(Runtime, LaunchesBehindAFaultDoNotRunButTheirClosuresAreDestroyed) {
@@ -226,14 +226,6 @@ TEST_F(Runtime, LaunchesBehindAFaultDoNotRunButTheirClosuresAreDestroyed) {
     go = true;
     EXPECT_EQ(code_of([&] { use().synchronize(); }), hmmErrorIllegalAddress);
     EXPECT_EQ(destroyed, 1);
-}
-
-TEST_F(Runtime, ALostAgentIsAnErrorAndNotAHang) {
-    launch(use(), 1, lose_agent, nullptr);
-    EXPECT_EQ(code_of([&] { use().synchronize(); }), hmmErrorDeviceLost);
-    EXPECT_EQ(use().sticky_error(), hmmErrorDeviceLost);
-    use().reset();
-    expect_to_run(3);
 }
 
 TEST_F(Runtime, DevicesWorkFailAndGoEachForItself) {
@@ -344,9 +336,6 @@ TEST(Interface, ArgumentsAreChecked) {
               hmmErrorInvalidConfiguration);
     EXPECT_EQ(hmmLaunchFunction(kernel_function, 1, 1, nullptr, 8, 0, nullptr),
               hmmErrorInvalidValue);
-    EXPECT_EQ(
-        hmmLaunchFunction(kernel_function, 1, 1, nullptr, 0, 0, reinterpret_cast<hmmStream_t>(3)),
-        hmmErrorInvalidResourceHandle);
     EXPECT_EQ(hmmLaunchFunction(nullptr, 1, 1, nullptr, 0, 0, nullptr),
               hmmErrorInvalidDeviceFunction);
     EXPECT_EQ(hmmLaunchFunction(kernel_function, 1, 1, nullptr, 0, 1, nullptr),
@@ -546,20 +535,6 @@ TEST(Interface, TheLastErrorIsStickyAsLongAsTheDeviceThatFailed) {
     hmm::reset(hmm::device(1));
     EXPECT_EQ(hmmGetLastError(), hmmErrorIllegalAddress) << "it happened";
     EXPECT_EQ(hmmGetLastError(), hmmSuccess);
-}
-
-TEST(Interface, AForkedChildGetsAnErrorAndNotAHang) {
-    hmm::launch(1, [](std::size_t) {});
-    hmm::synchronize();
-    EXPECT_TRUE(holds_in_child([] {
-        int count;
-        return hmmGetDeviceCount(&count) == hmmErrorForkedProcess &&
-               hmmDeviceSynchronize() == hmmErrorForkedProcess &&
-               hmmDeviceReset() == hmmErrorForkedProcess;
-    }));
-    hmm::launch(1, [](std::size_t) {});
-    hmm::synchronize();
-    hmm::reset();
 }
 
 } // namespace
