@@ -303,12 +303,9 @@ TEST_F(ControlBlock, OnlyTheProgramMayEndAParkedThread) {
     EXPECT_EQ(call(call_kind::system_call, SYS_getpid), getpid());
 }
 
-TEST_F(ControlBlock, ACallOfNoKnownKindIsNotMade) {
+TEST_F(ControlBlock, ForbiddenCallsAreNotMade) {
     EXPECT_EQ(call(static_cast<call_kind>(77), SYS_getpid), -EINVAL);
     EXPECT_EQ(call(call_kind::system_call, SYS_getpid), getpid());
-}
-
-TEST_F(ControlBlock, NoKindOfCallUnmapsTheSlot) {
     const std::uint64_t slot = block().slot;
     for (const call_kind kind : {call_kind::system_call, call_kind::signal_call})
         EXPECT_EQ(call(kind, SYS_munmap, {slot + slot_image_offset, page_size}), -EINVAL);

@@ -45,10 +45,12 @@ TEST_F(Gmem, NumbersBelowTheDevicesAreNodesOfTheHost) {
                           {address(), page, HMMRT_LOCATION_HOST_NODE(1023u)}}));
 }
 
-TEST_F(Gmem, NumaIdIsThatOfTheCurrentDevice) {
+TEST_F(Gmem, NumaIdAndAPrefetchWithoutANumberAreOfTheCurrentDevice) {
     EXPECT_EQ(gmemGetNumaId(), device0);
     ASSERT_EQ(hmmSetDevice(1), hmmSuccess);
     EXPECT_EQ(gmemGetNumaId(), device1);
+    EXPECT_EQ(gmemPrefetch(address(), page, nullptr), 0);
+    EXPECT_EQ(kernel.memory.prefetches, (prefetches{{address(), page, kernel.devices[1].id}}));
 }
 
 TEST_F(Gmem, NumbersOfNothingAreRefused) {
@@ -118,11 +120,6 @@ TEST_F(Gmem, MemoryThatIsNotMappedIsAnErrorAtOnceOrWhenTheWorkRuns) {
     EXPECT_EQ(hmmStreamSynchronize(in.get()), hmmErrorInvalidValue);
 }
 
-TEST_F(Gmem, ADeviceThatGoesWhileMemoryMovesIsNoDevice) {
-    kernel.memory.prefetch_error = -ENODEV;
-    EXPECT_EQ(prefetch(address(), page, device0), ENODEV);
-}
-
 TEST_F(Gmem, NumbersAndDevicesBelongTogether) {
     EXPECT_EQ(gmemDeviceOfHnid(device1), 1);
     EXPECT_LT(gmemDeviceOfHnid(1023), 0) << "a node of the host";
@@ -147,15 +144,11 @@ TEST_F(Gmem, AStreamThatDoesNotExistIsRefused) {
     EXPECT_EQ(error_of(gmemFreeEager(address(), 0, &no_stream)), EINVAL);
 }
 
-TEST_F(Gmem, PrefetchWithoutANumberGoesToTheCurrentDevice) {
-    ASSERT_EQ(hmmSetDevice(1), hmmSuccess);
-    EXPECT_EQ(gmemPrefetch(address(), page, nullptr), 0);
-    EXPECT_EQ(kernel.memory.prefetches, (prefetches{{address(), page, kernel.devices[1].id}}));
-}
-
-TEST_F(Gmem, PagesThatCannotMoveAreNoError) {
+TEST_F(Gmem, PagesThatCannotMoveAreNoErrorButADeviceThatGoesMeanwhileIs) {
     kernel.memory.stays[address()] = HMMRT_STAY_PINNED;
     EXPECT_EQ(prefetch(address(), 2 * page, device0), 0);
+    kernel.memory.prefetch_error = -ENODEV;
+    EXPECT_EQ(prefetch(address(), page, device0), ENODEV);
 }
 
 TEST_F(Gmem, ADeviceThatFailedIsAnErrorOfInputAndOutput) {

@@ -85,10 +85,6 @@ std::ptrdiff_t count_of(advice_kind kind, const std::vector<advice>& found) {
 
 // --- memory that moves between processors
 
-TEST(HmmctlAdvice, OfNothingIsNone) {
-    EXPECT_TRUE(advice_about({}).empty());
-}
-
 TEST(HmmctlAdvice, KeepsWhatPingPongsWithTheCpuInSystemMemory) {
     const advice found = only(advice_about(back_and_forth(10, HMMRT_ACCESS_WRITE)));
     EXPECT_EQ(found.kind, advice_kind::ping_pong);
@@ -127,12 +123,9 @@ TEST(HmmctlAdvice, KeepsWhatPingPongsBetweenDevicesWhereBothReachIt) {
     EXPECT_EQ(found.saved_faults, 18u);
 }
 
-TEST(HmmctlAdvice, DoesNotCallOneRoundTripPingPong) {
+TEST(HmmctlAdvice, DoesNotCallOneRoundTripOrAPipelinePingPong) {
     EXPECT_EQ(count_of(advice_kind::ping_pong, advice_about(back_and_forth(2, HMMRT_ACCESS_WRITE))),
               0);
-}
-
-TEST(HmmctlAdvice, DoesNotCallAPipelinePingPong) {
     events all; // each page goes to the device and back once
     for (std::uint64_t number = 0; number < 32; number++) {
         fetch(all, cpu, 0, first_block + number * page_bytes, 1, HMMRT_ACCESS_WRITE);
@@ -265,9 +258,10 @@ TEST(HmmctlAdvice, DoesNotPrefetchWhatStaysInSystemMemory) {
     EXPECT_TRUE(advice_about(all).empty());
 }
 
-TEST(HmmctlAdvice, IsNotGivenForFewFaults) {
+TEST(HmmctlAdvice, IsNotGivenForNothingOrForFewFaults) {
     EXPECT_EQ(advice_about(sweep(least_saved_faults, page_bytes, 1)).size(), 1u);
     EXPECT_TRUE(advice_about(sweep(least_saved_faults - 1, page_bytes, 1)).empty());
+    EXPECT_TRUE(advice_about({}).empty());
 }
 
 /// Faults on every @step-th page from the last to the first. Each takes 700 ns, of which it copies
@@ -315,14 +309,10 @@ TEST(HmmctlAdvice, LeavesTheColdestBlocksInSystemMemoryUntilTheOthersFit) {
     EXPECT_EQ(found.addr, first_block);
     EXPECT_EQ(found.bytes, 3 * block_bytes) << "8 blocks on a device of 5";
     EXPECT_EQ(found.saved_faults, 2u * (10 + 11 + 12)) << "all but those of the first round";
-}
-
-TEST(HmmctlAdvice, LeavesHalfOfThemIfTheSizeOfTheDeviceIsUnknown) {
-    EXPECT_EQ(only(advice_about(oversubscribed(8, 3, 10))).bytes, 4 * block_bytes);
-}
-
-TEST(HmmctlAdvice, DoesNotTakeOneEvictionForOversubscription) {
-    EXPECT_EQ(count_of(advice_kind::oversubscription, advice_about(oversubscribed(8, 2, 10))), 0);
+    EXPECT_EQ(only(advice_about(oversubscribed(8, 3, 10))).bytes, 4 * block_bytes)
+        << "half of them on a device of unknown size";
+    EXPECT_EQ(count_of(advice_kind::oversubscription, advice_about(oversubscribed(8, 2, 10))), 0)
+        << "one eviction";
 }
 
 // --- all together

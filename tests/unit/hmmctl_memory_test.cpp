@@ -258,13 +258,9 @@ TEST(HmmctlParts, OfMuchMemoryWithOneAdviceTakeFewQueries) {
     EXPECT_EQ(memory.asked.size(), 5u); // 1, 2, 4, 8 and 16 times 2 MiB
 }
 
-TEST(HmmctlParts, AreNoneIfSomethingIsNotMapped) {
+TEST(HmmctlParts, AreNoneIfSomethingIsNotMappedOrTheModuleDoesNotTellWhereTheyEnd) {
     made_up_memory memory(base, 3);
     EXPECT_FALSE(parts_of(memory, base, base + 4 * page));
-}
-
-TEST(HmmctlParts, TakeAModuleThatTellsWhereTheyEnd) {
-    made_up_memory memory(base, 3);
     memory.tells_alike = false;
     EXPECT_THROW(parts_of(memory, base, base + 3 * page), failure);
 }

@@ -186,19 +186,13 @@ TEST(HmmctlPage, LeavesOutTheBlocksWithTheLeastActivity) {
 
 // --- text that is not the page's own
 
-TEST(HmmctlPage, EscapesTextForHtml) {
+TEST(HmmctlPage, EscapesTextForHtmlAndDataForTheScriptElementAndFillsInValuesAsTheyAre) {
     EXPECT_EQ(html_escaped("<a href=\"x\">&amp;</a>"),
               "&lt;a href=&quot;x&quot;&gt;&amp;amp;&lt;/a&gt;");
-}
-
-TEST(HmmctlPage, EscapesDataForTheScriptElement) {
     const json value = {{"name", "</script><!--<script>&\xff\u2028"}};
     const std::string text = json_for_script(value);
     EXPECT_EQ(text.find_first_of("<>&"), std::string::npos) << text;
     EXPECT_EQ(json::parse(text)["name"], "</script><!--<script>&\ufffd\u2028");
-}
-
-TEST(HmmctlPage, FillsATemplateWithoutLookingIntoValues) {
     EXPECT_EQ(filled("a {{one}} b {{two}}{{", {{"one", "{{two}}"}, {"two", "2"}}),
               "a {{two}} b 2{{");
 }

@@ -168,13 +168,11 @@ TEST_F(HmmctlRecording, EndsWithTheSecondSignalAlthoughItsCommandRuns) {
     EXPECT_EQ(command->wait(), 128 + SIGKILL);
 }
 
-TEST(HmmctlChild, HasItsExitStatus) {
+TEST(HmmctlChild, HasItsExitStatusAndItsSignalsOrIsAFailure) {
     const signal_watch signals;
     EXPECT_EQ(child({"sh", "-c", "exit 7"}, signals).wait(), 7);
-}
-
-TEST(HmmctlChild, ThatCannotBeExecutedIsAFailure) {
-    const signal_watch signals;
+    EXPECT_EQ(child({"sh", "-c", "kill -INT $$; exit 1"}, signals).wait(), 128 + SIGINT)
+        << "the mask of this program is not its own";
     EXPECT_EQ(failure_of([&] { const child command({"/no/such/program"}, signals); }),
               "cannot start /no/such/program: No such file or directory");
 }
@@ -186,12 +184,6 @@ TEST(HmmctlChild, MayBeAScriptThatNamesNoInterpreter) {
     const signal_watch signals;
     EXPECT_EQ(child({script, "7"}, signals).wait(), 7);
     fs::remove(script);
-}
-
-TEST(HmmctlChild, GetsItsSignals) {
-    const signal_watch signals;
-    const child command({"sh", "-c", "kill -INT $$; exit 1"}, signals);
-    EXPECT_EQ(command.wait(), 128 + SIGINT) << "the mask of this program is not its own";
 }
 
 // --- code

@@ -121,9 +121,6 @@ TEST(HmmctlStats, SelectsCountersByPartsOfTheirNames) {
     EXPECT_EQ(on_device(found, 1), (counters{{"pending_faults", 30}}));
     EXPECT_EQ(found.devices[0].own, (counters{{"evictions_ahead", 0}}));
     EXPECT_EQ(selected({}).of_processes.size(), 4u);
-}
-
-TEST(HmmctlStats, RefusesAPartOfNoName) {
     EXPECT_TRUE(mentions(failure_of([] { selected({"faults", "frob"}); }), {"no counter", "frob"}));
 }
 

@@ -124,7 +124,7 @@ TEST(HmmctlTable, AlignsColumns) {
                            "100  longer  x\n");
 }
 
-TEST(HmmctlText, HasSizesWithUnits) {
+TEST(HmmctlText, HasSizesWithUnitsAndNoBytesThatControlATerminal) {
     EXPECT_EQ(size_text(0), "0 B");
     EXPECT_EQ(size_text(1023), "1023 B");
     EXPECT_EQ(size_text(1024), "1 KiB");
@@ -132,9 +132,6 @@ TEST(HmmctlText, HasSizesWithUnits) {
     EXPECT_EQ(size_text((1 << 20) - 1), "1 MiB");
     EXPECT_EQ(size_text(3ull << 30), "3 GiB");
     EXPECT_EQ(size_text(~0ull), "16 EiB");
-}
-
-TEST(HmmctlText, HasNoBytesThatControlATerminal) {
     EXPECT_EQ(printable("a b~"), "a b~");
     EXPECT_EQ(printable("\x1b[2J\n\x7f\xff"), "?[2J???");
 }

@@ -82,12 +82,9 @@ TEST_F(Kernels, WithoutATypeDoNotCompile) {
 
 // ---- grids
 
-TEST(Grid, CountsThreads) {
+TEST(Grid, CountsThreadsAndHasNoneIfADimensionIsZeroOrTheNumberDoesNotFit) {
     EXPECT_EQ(grid_items({2, 3, 4}, {5, 6, 7}), 5040u);
     EXPECT_EQ(grid_items({1, 1, 1}, {1, 1, 1}), 1u);
-}
-
-TEST(Grid, HasNoThreadsIfADimensionIsZeroOrTheNumberDoesNotFit) {
     EXPECT_EQ(grid_items({0, 1, 1}, {1, 1, 1}), 0u);
     EXPECT_EQ(grid_items({1, 1, 1}, {1, 0, 1}), 0u);
     EXPECT_EQ(grid_items({UINT32_MAX, UINT32_MAX, 2}, {1, 1, 1}), 0u);

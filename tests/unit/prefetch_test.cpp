@@ -70,16 +70,13 @@ TEST_F(Prefetch, FreeLeavesWhatQueuedCallsFailedWithToTheirDevices) {
     EXPECT_EQ(hmmDeviceSynchronize(), hmmErrorInvalidValue);
 }
 
-TEST_F(Prefetch, ReportIsNotWantedByAll) {
+TEST_F(Prefetch, ReportIsNotWantedByAllAndIsRefusedWithMorePagesThanOutcomes) {
     EXPECT_EQ(hmmMemPrefetchWithReport(memory().data(), page, on(0), nullptr, 0, nullptr),
               hmmSuccess);
     EXPECT_EQ(hmm::prefetch_with_report(memory(), hmm::host).moved, 1u);
-}
-
-TEST_F(Prefetch, ReportOfMorePagesThanThereAreOutcomesIsRefused) {
+    kernel.memory.prefetches.clear();
     hmmPageOutcome outcomes[2];
-    void* const data = memory().data();
-    EXPECT_EQ(hmmMemPrefetchWithReport(data, 2 * page + 1, host, outcomes, 2, nullptr),
+    EXPECT_EQ(hmmMemPrefetchWithReport(memory().data(), 2 * page + 1, host, outcomes, 2, nullptr),
               hmmErrorInvalidValue);
     EXPECT_TRUE(kernel.memory.prefetches.empty());
 }

@@ -56,15 +56,12 @@ TEST(Report, RecordHoldsWhatTheLaneSaw) {
     EXPECT_EQ(record.thread, 0x3000u);
 }
 
-TEST(Report, DescribesAMemoryFaultInWords) {
+TEST(Report, DescribesAMemoryFaultInWordsWithThePlaceOfTheInstruction) {
     const std::string text = describe(memory_fault(), 1);
     EXPECT_TRUE(text.starts_with("device 1, lane 3, items 10 to 14: write at address 0x1000: "))
         << text;
     EXPECT_TRUE(mentions(text, {"the mapping does not "}));
     EXPECT_TRUE(text.ends_with("; instruction at 0x2000")) << text;
-}
-
-TEST(Report, AddsThePlaceOfTheInstruction) {
     EXPECT_TRUE(
         mentions(describe(memory_fault(), 1, "f()+0x1, a.cpp:2"), {"at 0x2000 f()+0x1, a.cpp:2"}));
 }
@@ -90,12 +87,14 @@ TEST(Report, SaysThatAStackOverflowed) {
     EXPECT_FALSE(overflows_stack(fault));
 }
 
-TEST(Report, NamesTheRefusedCall) {
+TEST(Report, NamesTheRefusedCallOrHasItsNumber) {
     fault_block fault = memory_fault();
     fault.cause = fault_cause::system_call;
     fault.system_call = SYS_exit_group;
     EXPECT_EQ(error_of(fault), hmmErrorSystemCall);
     EXPECT_TRUE(mentions(describe(fault, 0), {"system call exit_group "}));
+    EXPECT_EQ(system_call_name(SYS_read), "read");
+    EXPECT_EQ(system_call_name(9999), "number 9999");
 }
 
 TEST(Report, AnExitUnderASanitizerIsOneOfTheProgram) {
@@ -107,11 +106,6 @@ TEST(Report, AnExitUnderASanitizerIsOneOfTheProgram) {
     EXPECT_EQ(status_of_sanitizer(fault), has_sanitizer ? 7 : 0);
     fault.exit_status = 0;
     EXPECT_EQ(status_of_sanitizer(fault), 0) << "exit(), which ends the launch";
-}
-
-TEST(Report, CallsWithoutANameAreNumbered) {
-    EXPECT_EQ(system_call_name(SYS_read), "read");
-    EXPECT_EQ(system_call_name(9999), "number 9999");
 }
 
 TEST(Report, EachCauseHasItsError) {
@@ -147,7 +141,7 @@ std::uint64_t address(const void* pointer) {
     return reinterpret_cast<std::uint64_t>(pointer);
 }
 
-TEST(CodePlace, AFunctionOfTheProgramHasNameFileAndLine) {
+TEST(CodePlace, AFunctionOfTheProgramHasNameFileLineAndOffset) {
     const auto* const begin = reinterpret_cast<const void*>(&has_a_name);
     const code_place place = find_code(address(begin));
     EXPECT_TRUE(mentions(place.function, {"has_a_name"}));
@@ -158,11 +152,7 @@ TEST(CodePlace, AFunctionOfTheProgramHasNameFileAndLine) {
     EXPECT_GE(place.source.line, line_of_function);
     EXPECT_LE(place.source.line, line_of_function + 3);
     EXPECT_FALSE(is_system_object(place.object));
-}
-
-TEST(CodePlace, OffsetsCountFromTheFunction) {
-    const code_place place = find_code(address(reinterpret_cast<const void*>(&has_a_name)) + 1);
-    EXPECT_EQ(place.offset, 1u);
+    EXPECT_EQ(find_code(address(begin) + 1).offset, 1u);
 }
 
 TEST(CodePlace, AFunctionOfALibraryHasAName) {
@@ -267,21 +257,15 @@ constexpr hmmError_t all_errors[] = {
     hmmErrorForkedProcess,
 };
 
-TEST(Error, EveryCodeHasItsNameAndASentence) {
+TEST(Error, EveryCodeHasItsNameAndASentenceAndAnUnknownOneIsNotNull) {
     for (const hmmError_t code : all_errors) {
         const std::string name = hmmGetErrorName(code);
         EXPECT_EQ(name.rfind("hmm", 0), 0u) << code;
         EXPECT_FALSE(std::string(hmmGetErrorString(code)).empty()) << name;
     }
     EXPECT_STREQ(hmmGetErrorName(hmmErrorIllegalAddress), "hmmErrorIllegalAddress");
-}
-
-TEST(Error, AnUnknownCodeIsNotNull) {
     EXPECT_STREQ(hmmGetErrorName(static_cast<hmmError_t>(4711)), "unrecognized error code");
     EXPECT_STREQ(hmmGetErrorString(static_cast<hmmError_t>(4711)), "unrecognized error code");
-}
-
-TEST(Error, NoDeviceSaysWhatToDo) {
     const std::string text = hmmGetErrorString(hmmErrorNoDevice);
     EXPECT_TRUE(mentions(text, {"modprobe hmmrt_simgpu", "tools/vm"}));
 }

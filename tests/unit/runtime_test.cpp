@@ -103,19 +103,16 @@ TEST_F(Runtime, WithoutPermissionOrOfAnotherVersionDevicesAreRefused) {
     EXPECT_EQ(code_of([&] { program.devices(); }), hmmErrorInsufficientDriver);
 }
 
-TEST_F(Runtime, DevicesAreNumberedWithoutTheGapsOfTheirIds) {
-    EXPECT_EQ(program.device_at(1).id(), 2u);
-    EXPECT_EQ(program.device_at(1).name(), "hmmrt-gpu2");
-    EXPECT_EQ(code_of([&] { program.device_at(2); }), hmmErrorInvalidDevice);
-    EXPECT_EQ(code_of([&] { program.device_at(-1); }), hmmErrorInvalidDevice);
-}
-
-TEST_F(Runtime, ListingDevicesStartsNothingAndKeepsNothingOpen) {
+TEST_F(Runtime, DevicesAreNumberedWithoutTheGapsOfTheirIdsAndListingThemStartsNothing) {
     const int open_before = kernel.open_files, started_before = kernel.agents_started;
     program.device_at(0);
     program.info_of(program.device_at(0));
     EXPECT_EQ(kernel.open_files, open_before);
     EXPECT_EQ(kernel.agents_started, started_before);
+    EXPECT_EQ(program.device_at(1).id(), 2u);
+    EXPECT_EQ(program.device_at(1).name(), "hmmrt-gpu2");
+    EXPECT_EQ(code_of([&] { program.device_at(2); }), hmmErrorInvalidDevice);
+    EXPECT_EQ(code_of([&] { program.device_at(-1); }), hmmErrorInvalidDevice);
 }
 
 TEST_F(Runtime, AFailureIsReportedOnceBeforeTheProgramAsks) {
@@ -345,7 +342,7 @@ TEST(Interface, ArgumentsAreChecked) {
     EXPECT_EQ(hmmMemPrefetchAsync(&here, 4, host, 1, nullptr), hmmErrorInvalidValue);
 }
 
-TEST(Interface, ArgumentsThatLeaveTheAddressSpaceAreRefused) {
+TEST(Interface, ArgumentsThatLeaveTheAddressSpaceAndClosuresOfImpossibleSizeAreRefused) {
     const auto kernel_function = [](const hmmThreadIndex*, void*) {};
     int here = 0;
     for (const std::size_t bytes :
@@ -354,9 +351,6 @@ TEST(Interface, ArgumentsThatLeaveTheAddressSpaceAreRefused) {
             hmmLaunchFunction(kernel_function, {1, 1, 1}, {1, 1, 1}, &here, bytes, 0, nullptr),
             hmmErrorInvalidValue)
             << bytes;
-}
-
-TEST(Interface, ThereIsNoMemoryForClosuresOfImpossibleSize) {
     for (const std::size_t less : {0, 1, 62, 63})
         EXPECT_EQ(hmmClosureAllocate(SIZE_MAX - less), nullptr) << less;
 }
@@ -404,9 +398,6 @@ TEST(Interface, TheLastErrorIsKeptForTheThreadAndGivenOnce) {
     std::thread([] { EXPECT_EQ(hmmGetLastError(), hmmSuccess); }).join();
     EXPECT_EQ(hmmGetLastError(), hmmErrorInvalidDevice);
     EXPECT_EQ(hmmGetLastError(), hmmSuccess);
-}
-
-TEST(Interface, WhatIsNotSupportedIsGivenOnceToo) {
     int here = 0;
     EXPECT_EQ(hmmHostRegister(&here, 4, hmmHostRegisterIoMemory), hmmErrorNotSupported);
     EXPECT_EQ(hmmGetLastError(), hmmErrorNotSupported);

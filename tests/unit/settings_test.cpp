@@ -7,19 +7,13 @@ using namespace hmmrt;
 
 namespace {
 
-TEST(LaneCount, IsTheNumberOfCpusByDefault) {
+TEST(LaneCount, IsTheNumberOfCpusUnlessTheEnvironmentHasACount) {
     EXPECT_EQ(choose_lane_count(nullptr, 4), 4u);
     EXPECT_EQ(choose_lane_count("", 4), 4u);
     EXPECT_EQ(choose_lane_count(nullptr, 0), 1u);
     EXPECT_EQ(choose_lane_count(nullptr, 100000), max_lanes);
-}
-
-TEST(LaneCount, TheEnvironmentDecides) {
     EXPECT_EQ(choose_lane_count("1", 4), 1u);
     EXPECT_EQ(choose_lane_count("128", 4), 128u);
-}
-
-TEST(LaneCount, RefusesWhatIsNoCount) {
     for (const char* text : {"0", "-1", "129", "two", "2 ", "1x", "99999999999999999999"})
         EXPECT_THROW(choose_lane_count(text, 4), failure) << text;
 }
@@ -38,12 +32,15 @@ numbers visible(const char* text) {
     return choose_visible("CUDA_VISIBLE_DEVICES", text, uuids);
 }
 
-TEST(Visible, DevicesAreThoseOfTheListInItsOrder) {
+TEST(Visible, DevicesAreThoseOfTheListInItsOrderEachOnce) {
     EXPECT_EQ(visible(nullptr), (numbers{0, 1, 2}));
     EXPECT_EQ(visible("2,0"), (numbers{2, 0}));
     EXPECT_EQ(visible(" 1"), numbers{1});
     EXPECT_EQ(visible("GPU-5678-2,GPU-12345"), numbers{2});
     EXPECT_EQ(visible("GPU-5,GPU-120"), (numbers{2, 0}));
+    EXPECT_THROW(visible("0,0"), failure);
+    EXPECT_THROW(visible("GPU-5,GPU-56"), failure);
+    EXPECT_EQ(visible("1,3,1"), numbers{1});
 }
 
 TEST(Visible, TheListEndsAtWhatIsNoDevice) {
@@ -55,12 +52,6 @@ TEST(Visible, TheListEndsAtWhatIsNoDevice) {
     EXPECT_EQ(visible("GPU-5,0"), numbers{2});
 }
 
-TEST(Visible, ADeviceIsNamedOnce) {
-    EXPECT_THROW(visible("0,0"), failure);
-    EXPECT_THROW(visible("GPU-5,GPU-56"), failure);
-    EXPECT_EQ(visible("1,3,1"), numbers{1});
-}
-
 TEST(Blocking, IsANumberOtherThanZero) {
     for (const char* text : {"1", "2", "-1", "1x"})
         EXPECT_TRUE(choose_blocking(text)) << text;
@@ -69,7 +60,7 @@ TEST(Blocking, IsANumberOtherThanZero) {
     EXPECT_FALSE(choose_blocking(nullptr));
 }
 
-TEST(Partition, PiecesCoverTheLaunchExactly) {
+TEST(Partition, PiecesCoverTheLaunchExactlyAndLargeOnesEndAtCacheLines) {
     for (const std::uint32_t lanes : {1u, 2u, 3u, 128u})
         for (const std::uint64_t items : {1ul, 2ul, 31ul, 32ul, 33ul, 1000ul, 1048577ul, ~0ul}) {
             const partition cut = cut_launch(items, lanes);
@@ -79,13 +70,7 @@ TEST(Partition, PiecesCoverTheLaunchExactly) {
             EXPECT_LE(items - before_last, cut.items);
             EXPECT_LE(cut.pieces, 16 * lanes);
         }
-}
-
-TEST(Partition, OneItemIsOnePiece) {
     EXPECT_EQ(cut_launch(1, 8).pieces, 1u);
-}
-
-TEST(Partition, LargePiecesEndAtCacheLines) {
     EXPECT_EQ(cut_launch(1000000, 2).items % 64, 0u);
 }
 
