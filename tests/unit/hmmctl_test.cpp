@@ -164,25 +164,14 @@ class HmmctlProc : public testing::Test {
         umask(mask_);
     }
 
-    /// The processes that an unprivileged user finds in the folder, and the error about process 20.
-    struct view {
-        process_scan scan;
-        std::string why;
-    };
-    view seen_without_privileges() const {
-        const uid_t user = geteuid();
-        EXPECT_EQ(seteuid(user == 0 ? 65534 : user), 0); // root may read all
-        view seen = {scan_processes(root_), failure_of([&] { find_process(20, root_); })};
-        EXPECT_EQ(seteuid(user), 0);
-        return seen;
-    }
-    /// The folder of temporary files may be closed to other users.
-    bool is_visible_without_privileges() const {
+    /// Calls @look as a user without privileges: root may read all.
+    template <class Look>
+    static auto without_privileges(Look look) {
         const uid_t user = geteuid();
         EXPECT_EQ(seteuid(user == 0 ? 65534 : user), 0);
-        const bool visible = eaccess(root_.c_str(), R_OK | X_OK) == 0;
+        auto seen = look();
         EXPECT_EQ(seteuid(user), 0);
-        return visible;
+        return seen;
     }
 
     static void write(const fs::path& path, const std::string& text) {
@@ -275,17 +264,21 @@ TEST_F(HmmctlProc, FailuresSayWhy) {
 }
 
 TEST_F(HmmctlProc, CountsProcessesThatMayNotBeReadOnce) {
-    if (!is_visible_without_privileges()) GTEST_SKIP() << "other users cannot reach " << root_;
+    // The folder of temporary files may be closed to other users.
+    if (!without_privileges([&] { return eaccess(root_.c_str(), R_OK | X_OK) == 0; }))
+        GTEST_SKIP() << "other users cannot reach " << root_;
     add_process(20, "closed");
     add_file(20, 3, "/dev/hmmrt", entry(1, 20));
     // root of a container may read the folder of the files, but not these
     for (const char* const closed : {"20/fd", "20/fdinfo/3"}) {
         fs::permissions(root_ / closed, fs::perms::none);
-        const view seen = seen_without_privileges();
+        const auto [scan, why] = without_privileges([&] {
+            return std::pair(scan_processes(root_), failure_of([&] { find_process(20, root_); }));
+        });
         fs::permissions(root_ / closed, fs::perms(0755));
-        EXPECT_TRUE(seen.scan.processes.empty()) << closed;
-        EXPECT_EQ(seen.scan.unreadable, 1u) << closed;
-        EXPECT_TRUE(mentions(seen.why, {"no permission", "process 20", "right to trace it"}));
+        EXPECT_TRUE(scan.processes.empty()) << closed;
+        EXPECT_EQ(scan.unreadable, 1u) << closed;
+        EXPECT_TRUE(mentions(why, {"no permission", "process 20", "right to trace it"}));
     }
 }
 
