@@ -552,8 +552,7 @@ TEST_F(EveryCall, OfAHoleIsRefusedAtOnceOrReportedOnce) {
 }
 
 TEST_F(EveryCall, OfADeviceThatFailedReportsWhatFailed) {
-    hmm::launch(1, [](std::size_t) { kernel.raise(SIGSEGV); });
-    EXPECT_EQ(hmmDeviceSynchronize(), hmmErrorIllegalAddress);
+    fail_device();
     expect(uses_device, good(), hmmErrorIllegalAddress);
 }
 
@@ -571,8 +570,7 @@ TEST_F(EveryCall, FromAHostFunctionIsNotPermitted) {
 
 TEST_F(EveryCall, InAChildOfForkIsRefused) {
     const subject of = good();
-    hmm::launch(1, [](std::size_t) {});
-    hmm::synchronize();
+    run_nothing();
     EXPECT_TRUE(holds_in_child([&] {
         bool good = true;
         for (const outcome& each : outcomes_of_all(of)) {

@@ -152,8 +152,7 @@ TEST_F(Gmem, PagesThatCannotMoveAreNoErrorButADeviceThatGoesMeanwhileIs) {
 }
 
 TEST_F(Gmem, ADeviceThatFailedIsAnErrorOfInputAndOutput) {
-    hmm::launch(1, [](std::size_t) { kernel.raise(SIGSEGV); });
-    EXPECT_EQ(hmmDeviceSynchronize(), hmmErrorIllegalAddress);
+    fail_device();
     EXPECT_EQ(prefetch(address(), page, device0), EIO);
     EXPECT_EQ(error_of(gmemPrefetch(address(), page, device0, hmmStreamLegacy)), EIO);
     EXPECT_EQ(error_of(gmemFreeEager(address(), page, hmmStreamLegacy)), EIO);
@@ -175,8 +174,7 @@ TEST_F(Gmem, HostFunctionsMayNotCall) {
 }
 
 TEST_F(Gmem, AForkedChildHasNoDevice) {
-    hmm::launch(1, [](std::size_t) {});
-    hmm::synchronize();
+    run_nothing();
     EXPECT_TRUE(holds_in_child(
         [&] { return prefetch(address(), page, device0) == ENODEV && gmemGetNumaId() == -1; }));
 }

@@ -228,29 +228,22 @@ class Stats : public MemoryOverFakes {
 };
 
 TEST_F(Stats, EachCountHasItsMember) {
-    hmm::launch(1, [](std::size_t) {});
-    hmm::synchronize();
+    run_nothing();
     const hmmStats found = hmm::stats();
     EXPECT_EQ(kernel.policy.queries.back().device_id, kernel.devices[0].id);
     EXPECT_EQ(found.launches, 1u);
-    EXPECT_EQ(found.deviceFaults, 1u);
-    EXPECT_EQ(found.failedFaults, 2u);
-    EXPECT_EQ(found.pagesMapped, 3u);
-    EXPECT_EQ(found.pagesRemote, 4u);
-    EXPECT_EQ(found.pagesToDevice, 5u);
-    EXPECT_EQ(found.pagesToHost, 6u);
-    EXPECT_EQ(found.cpuFaults, 7u);
-    EXPECT_EQ(found.invalidations, 8u);
-    EXPECT_EQ(found.retries, 9u);
-    EXPECT_EQ(found.duplicates, 10u);
-    EXPECT_EQ(found.evictions, 11u);
-    EXPECT_EQ(found.pagesEvicted, 12u);
-    EXPECT_EQ(found.thrashing, 19u);
-    EXPECT_EQ(found.throttledFaults, 20u);
-    EXPECT_EQ(found.thrashPins, 21u);
-    EXPECT_EQ(found.countedMoves, 23u);
-    EXPECT_EQ(found.quotaRefusals, 24u);
-    EXPECT_EQ(found.memoryRefusals, 25u);
+    constexpr std::pair<decltype(&hmmStats::retries), std::uint64_t> members[] = {
+        {&hmmStats::deviceFaults, 1},   {&hmmStats::failedFaults, 2},
+        {&hmmStats::pagesMapped, 3},    {&hmmStats::pagesRemote, 4},
+        {&hmmStats::pagesToDevice, 5},  {&hmmStats::pagesToHost, 6},
+        {&hmmStats::cpuFaults, 7},      {&hmmStats::invalidations, 8},
+        {&hmmStats::retries, 9},        {&hmmStats::duplicates, 10},
+        {&hmmStats::evictions, 11},     {&hmmStats::pagesEvicted, 12},
+        {&hmmStats::thrashing, 19},     {&hmmStats::throttledFaults, 20},
+        {&hmmStats::thrashPins, 21},    {&hmmStats::countedMoves, 23},
+        {&hmmStats::quotaRefusals, 24}, {&hmmStats::memoryRefusals, 25}};
+    for (const auto& [member, value] : members)
+        EXPECT_EQ(found.*member, value) << value;
     for (const std::uint64_t reserved : found.reserved)
         EXPECT_EQ(reserved, 0u);
 }
@@ -274,14 +267,12 @@ TEST_F(Stats, LaunchesAreKernelsCopiesAndFillsUntilAReset) {
     EXPECT_EQ(hmm::stats().launches, 3u);
     hmm::reset();
     EXPECT_TRUE(all_zero(hmm::stats()));
-    hmm::launch(1, [](std::size_t) {});
-    hmm::synchronize();
+    run_nothing();
     EXPECT_EQ(hmm::stats().launches, 1u);
 }
 
 TEST_F(Stats, ErrorsOfTheKernelAreTold) {
-    hmm::launch(1, [](std::size_t) {});
-    hmm::synchronize();
+    run_nothing();
     hmmStats found;
     kernel.policy.stats_error = ENOTTY;
     EXPECT_EQ(hmmGetStats(&found), hmmErrorInsufficientDriver);

@@ -167,8 +167,7 @@ TEST_F(Pool, KeepsWhatIsInUseWhenItsDeviceHasFailed) {
     close(in);
     free(first, in);
     ASSERT_EQ(hmmSetDevice(1), hmmSuccess);
-    hmm::launch(1, [](std::size_t) { kernel.raise(SIGSEGV); });
-    EXPECT_EQ(hmmDeviceSynchronize(), hmmErrorIllegalAddress);
+    fail_device();
     ASSERT_EQ(hmmSetDevice(0), hmmSuccess);
     EXPECT_EQ(hmmMallocFromPoolAsync(&second, page, other, in.get()), hmmErrorIllegalAddress);
     EXPECT_EQ(hmmMemPoolGetAttribute(other, hmmMemPoolAttrReservedMemCurrent, &kept), hmmSuccess);
@@ -300,8 +299,7 @@ TEST_F(Pool, TakesNoMemoryOfOtherKinds) {
 TEST_F(Pool, OfADeviceThatFailedTakesMemoryBackAfterAReset) {
     char* const memory = allocate(page);
     free(allocate(2 * page));
-    hmm::launch(1, [](std::size_t) { kernel.raise(SIGSEGV); });
-    EXPECT_EQ(hmmDeviceSynchronize(), hmmErrorIllegalAddress);
+    fail_device();
     EXPECT_EQ(hmmFreeAsync(memory, nullptr), hmmErrorIllegalAddress);
     char* more = nullptr;
     EXPECT_EQ(hmmMallocAsync(&more, page, nullptr), hmmErrorIllegalAddress);

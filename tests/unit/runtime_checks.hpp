@@ -72,6 +72,18 @@ inline void wait_on_device(const std::atomic<bool>& flag) {
     wait_until([&] { return flag || fakes::fake_kernel::agent_is_gone(); });
 }
 
+/// Runs a kernel without work, which starts the current device.
+inline void run_nothing() {
+    hmm::launch(1, [](std::size_t) {});
+    hmm::synchronize();
+}
+
+/// Lets the current device fail.
+inline void fail_device() {
+    hmm::launch(1, [](std::size_t) { kernel.raise(SIGSEGV); });
+    EXPECT_EQ(hmmDeviceSynchronize(), hmmErrorIllegalAddress);
+}
+
 /// Gives up the errors that the calling thread has seen.
 inline void forget_errors() {
     while (hmmGetLastError() != hmmSuccess)

@@ -67,8 +67,7 @@ TEST_F(Wrappers, MemoryOfADeviceIsItsOwnWhicheverIsCurrent) {
 }
 
 TEST_F(Wrappers, StrictModeGoesOnAndOff) {
-    hmm::launch(1, [](std::size_t) {});
-    hmm::synchronize();
+    run_nothing();
     for (const bool strict : {true, false}) {
         hmm::set_strict(strict);
         EXPECT_EQ(kernel.agent_is_strict(), strict);
@@ -243,15 +242,11 @@ TEST_F(Wrappers, ReportWithFewerOutcomesThanPagesIsRefused) {
 }
 
 TEST_F(Wrappers, PagesAreCountedWhereverTheRangeBegins) {
-    EXPECT_EQ(hmm::page_count(memory().first(0)), 0u);
-    EXPECT_EQ(hmm::page_count(memory().first(1)), 1u);
-    EXPECT_EQ(hmm::page_count(memory().first(page)), 1u);
-    EXPECT_EQ(hmm::page_count(memory().first(page + 1)), 2u);
+    for (const auto& [bytes, count] : {std::pair{0ul, 0u}, {1ul, 1u}, {page, 1u}, {page + 1, 2u}})
+        EXPECT_EQ(hmm::page_count(memory().first(bytes)), count) << bytes;
     EXPECT_EQ(hmm::page_count(memory().subspan(page - 1, 2)), 2u);
-    const std::span whole = memory().first(2 * page);
-    EXPECT_EQ(hmm::page_count(std::span(reinterpret_cast<std::uint64_t*>(whole.data()),
-                                        whole.size() / sizeof(std::uint64_t))),
-              2u);
+    auto* const words = reinterpret_cast<std::uint64_t*>(memory().data());
+    EXPECT_EQ(hmm::page_count(std::span(words, 2 * page / sizeof(*words))), 2u);
 }
 
 TEST_F(Wrappers, PrefetchBatchMovesAllToOneLocationInOrder) {
