@@ -8,9 +8,7 @@
 #pragma once
 
 #include "agent/control.h"
-#include "fakes/fake_memory.hpp"
-#include "fakes/fake_objects.hpp"
-#include "fakes/fake_policy.hpp"
+#include "fakes/fake_modules.hpp"
 
 #include <linux/hmmrt.h>
 

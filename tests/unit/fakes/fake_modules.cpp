@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "fakes/fake_memory.hpp"
+#include "fakes/fake_modules.hpp"
 
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace fakes {
 namespace {
@@ -51,7 +55,37 @@ void advise_page(fake_page& one, const hmmrt_advise& request) {
     }
 }
 
+/// True for the call that should fail.
+bool is_due(int error, int& calls_before) {
+    return error != 0 && calls_before-- == 0;
+}
+
+constexpr std::uint32_t anywhere = HMMRT_SCOPE_DEVICE | HMMRT_SCOPE_SPACE | HMMRT_SCOPE_RANGE;
+
+std::uint64_t key_of(std::uint32_t scope, std::uint32_t device) {
+    return scope == HMMRT_SCOPE_DEVICE ? std::uint64_t(device) << 32 | scope : scope;
+}
+
+std::uint32_t value_of(const fake_knob& knob, std::uint32_t scope, std::uint32_t device) {
+    for (std::uint32_t each = scope; each != 0; each /= 2)
+        if (const auto found = knob.set.find(key_of(each, device)); found != knob.set.end())
+            return found->second;
+    return knob.by_default;
+}
+
+int check(const fake_knob& knob, const hmmrt_knob& request) {
+    const bool set = request.operation == HMMRT_KNOB_SET;
+    if ((knob.scopes & request.scope) == 0 || (!set && request.value != 0)) return -EINVAL;
+    if (set && (request.value < knob.min || request.value > knob.max)) return -EINVAL;
+    if (request.scope != HMMRT_SCOPE_RANGE)
+        return request.addr != 0 || request.len != 0 ? -EINVAL : 0;
+    if (request.len == 0 || request.addr % 4096 != 0 || request.len % 4096 != 0) return -EINVAL;
+    return fake_memory::is_mapped(request.addr, request.len) ? 0 : -EFAULT;
+}
+
 } // namespace
+
+// ---- memory
 
 bool fake_memory::is_mapped(std::uint64_t addr, std::uint64_t len) {
     return addr + len <= hole || addr >= hole_end;
@@ -243,6 +277,193 @@ std::string fake_memory::maps() {
 int fake_memory::unlock(std::uint64_t addr, std::uint64_t len) {
     const std::lock_guard lock(lock_);
     locked.erase(locked.lower_bound(addr), locked.lower_bound(addr + len));
+    return 0;
+}
+
+// ---- memory objects
+
+fake_objects::object::object(std::size_t size)
+    : file(::memfd_create("fake", MFD_CLOEXEC)), bytes(size) {
+    if (::ftruncate(file, static_cast<off_t>(size)) < 0) bytes = 0;
+}
+
+fake_objects::object::~object() {
+    ::close(file);
+}
+
+void fake_objects::clear() {
+    const std::lock_guard lock(lock_);
+    create_error = duplicate_error = map_error = protect_error = access_error = 0;
+    protects_before_error = accesses_before_error = 0;
+    creations.clear();
+    accesses.clear();
+}
+
+std::shared_ptr<fake_objects::object> fake_objects::find(int fd) {
+    const std::lock_guard lock(lock_);
+    const auto found = files_.find(fd);
+    return found == files_.end() ? nullptr : found->second;
+}
+
+bool fake_objects::has(int fd) {
+    return find(fd) != nullptr;
+}
+
+std::size_t fake_objects::open() {
+    const std::lock_guard lock(lock_);
+    return files_.size();
+}
+
+void fake_objects::close(int fd) {
+    const std::lock_guard lock(lock_);
+    files_.erase(fd);
+}
+
+int fake_objects::create(hmmrt_object_create& request, int fresh_fd) {
+    const std::lock_guard lock(lock_);
+    if (create_error != 0) return -create_error;
+    creations.push_back(request);
+    auto fresh = std::make_shared<object>(request.bytes);
+    fresh->id = next_id_++;
+    fresh->location = request.location;
+    fresh->flags = request.flags;
+    files_[fresh_fd] = std::move(fresh);
+    request.out_fd = fresh_fd;
+    return 0;
+}
+
+int fake_objects::info(int fd, hmmrt_object_info& request) {
+    const auto found = find(fd);
+    if (!found) return -ENOTTY;
+    request.out_bytes = found->bytes;
+    request.out_id = found->id;
+    request.out_location = found->location;
+    request.out_flags = found->flags;
+    return 0;
+}
+
+int fake_objects::access(const hmmrt_access& request) {
+    const std::lock_guard lock(lock_);
+    if (is_due(access_error, accesses_before_error)) return -access_error;
+    accesses.push_back(request);
+    return 0;
+}
+
+int fake_objects::create_shared_memory(const char* name, std::size_t bytes, int fresh_fd) {
+    const std::lock_guard lock(lock_);
+    auto fresh = std::make_shared<object>(bytes);
+    fresh->name = name;
+    files_[fresh_fd] = std::move(fresh);
+    return fresh_fd;
+}
+
+int fake_objects::describe_shared_memory(int fd, std::string& name, std::size_t& bytes) {
+    const auto found = find(fd);
+    if (!found || found->name.empty()) return -EINVAL;
+    name = found->name;
+    bytes = found->bytes;
+    return 0;
+}
+
+int fake_objects::duplicate(int fd, int fresh_fd) {
+    const auto found = find(fd);
+    if (duplicate_error != 0) return -duplicate_error;
+    if (!found) return -EBADF;
+    const std::lock_guard lock(lock_);
+    files_[fresh_fd] = found;
+    return fresh_fd;
+}
+
+std::int64_t fake_objects::map(std::uint64_t address, std::size_t bytes, int protection, int flags,
+                               int fd, std::uint64_t offset) {
+    const auto found = find(fd);
+    if (map_error != 0) return -map_error;
+    void* const got = ::mmap(reinterpret_cast<void*>(address), bytes, protection, flags,
+                             found->file, static_cast<off_t>(offset));
+    return got == MAP_FAILED ? -errno : static_cast<std::int64_t>(reinterpret_cast<intptr_t>(got));
+}
+
+int fake_objects::protect(std::uint64_t address, std::size_t bytes, int protection) {
+    {
+        const std::lock_guard lock(lock_);
+        if (is_due(protect_error, protects_before_error)) return -protect_error;
+    }
+    return ::mprotect(reinterpret_cast<void*>(address), bytes, protection) < 0 ? -errno : 0;
+}
+
+// ---- knobs, quotas, statistics and annotations
+
+void fake_policy::clear() {
+    const std::lock_guard lock(lock_);
+    knob_change_error = quota_error = stats_error = 0;
+    knobs = {{"migration_policy", 0, 2, 0, anywhere, {}},
+             {"prefetch_threshold", 1, 100, 51, anywhere, {}},
+             {"oversubscription", 0, 1, 1, HMMRT_SCOPE_DEVICE, {}}};
+    knob_changes.clear();
+    quotas.clear();
+    queries.clear();
+    annotations.clear();
+    annotation_error = 0;
+    held_ = {};
+    held_.out_limit_bytes = HMMRT_QUOTA_NO_LIMIT;
+    held_.out_priority = HMMRT_PRIORITY_DEFAULT;
+}
+
+int fake_policy::knob(hmmrt_knob& request) {
+    const std::lock_guard lock(lock_);
+    if (request.knob >= knobs.size()) return -EINVAL;
+    fake_knob& one = knobs[request.knob];
+    if (const int error = check(one, request); error != 0) return error;
+    if (request.operation != HMMRT_KNOB_GET) {
+        if (knob_change_error != 0) return -knob_change_error;
+        knob_changes.push_back(request);
+        one.set.erase(key_of(request.scope, request.device_id));
+    }
+    if (request.operation == HMMRT_KNOB_SET)
+        one.set[key_of(request.scope, request.device_id)] = request.value;
+    request.out_value = value_of(one, request.scope, request.device_id);
+    request.out_min = one.min;
+    request.out_max = one.max;
+    request.out_default = one.by_default;
+    request.out_scopes = one.scopes;
+    std::strncpy(reinterpret_cast<char*>(request.out_name), one.name.c_str(),
+                 HMMRT_KNOB_NAME_LEN - 1);
+    return 0;
+}
+
+int fake_policy::stats(hmmrt_stats& request) {
+    const std::lock_guard lock(lock_);
+    queries.push_back(request);
+    if (stats_error != 0) return -stats_error;
+    std::uint64_t value = 0;
+    for (auto* each = &request.out_device_faults; each <= &request.out_blocks; each++)
+        *each = ++value;
+    return 0;
+}
+
+int fake_policy::annotate(const hmmrt_annotate& request) {
+    const std::lock_guard lock(lock_);
+    if (annotation_error != 0) return -annotation_error;
+    annotations.push_back(request);
+    return 0;
+}
+
+int fake_policy::quota(hmmrt_quota& request) {
+    const std::lock_guard lock(lock_);
+    quotas.push_back(request);
+    if (quota_error != 0) return -quota_error;
+    if (request.scope == HMMRT_QUOTA_OF_SPACE && request.cgroup_fd != 0) return -EINVAL;
+    if (request.operation == HMMRT_QUOTA_SET) {
+        held_.out_limit_bytes = request.limit_bytes;
+        held_.out_priority = request.priority;
+    } else if (request.limit_bytes != 0 || request.priority != 0) {
+        return -EINVAL;
+    }
+    request.out_limit_bytes = held_.out_limit_bytes;
+    request.out_priority = held_.out_priority;
+    request.out_used_bytes = 1 << 20;
+    request.out_evicted_bytes = 2 << 20;
+    request.out_refused = 3;
     return 0;
 }
 
