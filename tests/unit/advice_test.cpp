@@ -140,7 +140,7 @@ TEST_F(Advice, GranularityIsAPowerOfTwoBetweenAPageAndABlock) {
     EXPECT_EQ(hmmMemSetGranularity(data, 0, page), hmmErrorInvalidValue);
 }
 
-TEST_F(Attributes, LocationsAreNumbersOfThisProcessAndNodesAreTheCpuButForTypeAndId) {
+TEST_F(Attributes, LocationsAreNumbersOfThisProcessNodesAreTheCpuAndPagesThatDifferHaveNone) {
     hmm::advise(memory(), hmm::preferred(hmm::device(1))); // its id is 2
     EXPECT_EQ(preferred(), place(hmmMemLocationTypeDevice, 1, 1));
     hmm::advise(memory(), hmm::preferred(hmm::host));
@@ -150,9 +150,6 @@ TEST_F(Attributes, LocationsAreNumbersOfThisProcessAndNodesAreTheCpuButForTypeAn
     EXPECT_EQ(preferred(), place(hmmMemLocationTypeHostNuma, 1023, hmmCpuDeviceId));
     hmm::advise(memory(), hmm::preferred(hmm::current_numa_node));
     EXPECT_EQ(preferred(), place(hmmMemLocationTypeHostNuma, 3, hmmCpuDeviceId));
-}
-
-TEST_F(Attributes, PagesThatDifferHaveNoLocation) {
     hmm::advise(memory().first(page), hmm::preferred(hmm::device(0)));
     hmm::advise(memory().subspan(page), hmm::preferred(hmm::host));
     EXPECT_EQ(preferred(page + 1), no_place);

@@ -175,22 +175,17 @@ TEST_F(Streams, AskingAfterAFaultDoesNotWaitForHostFunctions) {
 }
 
 TEST_F(Streams, AfterAFaultWhatHostFunctionsOwnedIsDestroyedWhenAWaitIsOver) {
-    struct slow {
-        std::atomic<int>* gone;
-        explicit slow(std::atomic<int>& count) : gone(&count) {}
-        slow(slow&& other) noexcept : gone(std::exchange(other.gone, nullptr)) {}
-        ~slow() {
-            if (gone == nullptr) return;
-            std::this_thread::sleep_for(std::chrono::milliseconds(50));
-            ++*gone;
-        }
-    };
     const hmm::stream bad;
     std::atomic<bool> go = false;
     std::atomic<int> gone = 0;
+    const auto slowly = [&](void*) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        ++gone;
+    };
     fail_after(bad, go);
     for (int i = 0; i < 3; i++)
-        bad.call_host([owned = slow(gone)] { ADD_FAILURE() << "called"; });
+        bad.call_host(
+            [owned = std::shared_ptr<void>(nullptr, slowly)] { ADD_FAILURE() << "called"; });
     go = true;
     EXPECT_EQ(hmmStreamSynchronize(bad.get()), hmmErrorIllegalAddress);
     EXPECT_EQ(gone, 3);
@@ -362,17 +357,10 @@ TEST_F(Streams, OfAThreadIsCreatedAgainDuringAReset) {
     const hmm::stream calls;
     const std::atomic<bool> never = false;
     std::atomic<bool> begun = false, resets = false, tried = false;
-    struct slow {
-        std::atomic<bool>*resets, *tried;
-        slow(std::atomic<bool>& now, std::atomic<bool>& until) : resets(&now), tried(&until) {}
-        slow(slow&& other) noexcept
-            : resets(std::exchange(other.resets, nullptr)), tried(other.tried) {}
-        ~slow() {
-            if (resets == nullptr) return;
-            *resets = true;
-            for (int i = 0; i < 100 && !*tried; i++)
-                std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        }
+    const auto until_tried = [&](void*) {
+        resets = true;
+        for (int i = 0; i < 100 && !tried; i++)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
     };
     std::thread uses([&] {
         EXPECT_EQ(launch_nothing(hmmStreamPerThread), hmmSuccess);
@@ -383,7 +371,7 @@ TEST_F(Streams, OfAThreadIsCreatedAgainDuringAReset) {
     });
     wait_for(begun);
     hold(calls, never);
-    calls.call_host([owned = slow(resets, tried)] {});
+    calls.call_host([owned = std::shared_ptr<void>(nullptr, until_tried)] {});
     EXPECT_EQ(hmmDeviceReset(), hmmSuccess);
     EXPECT_TRUE(resets);
     uses.join();
