@@ -4,10 +4,8 @@
 #include "bench_fixture.hpp"
 
 #include "bench_plan.hpp"
-#include "failure.hpp"
 #include "hmmctl_failure.hpp"
 #include "json_schema.hpp"
-#include "messages.hpp"
 
 using namespace hmmctl;
 

@@ -12,9 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
-#include <poll.h>
 #include <stdexcept>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <utility>
 

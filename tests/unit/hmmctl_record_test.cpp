@@ -9,7 +9,6 @@
 #include "symbols.hpp"
 
 #include <csignal>
-#include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>

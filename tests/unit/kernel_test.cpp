@@ -5,10 +5,7 @@
 #include "hmm/hmm_language.hpp"
 #include "work/grid.hpp"
 
-#include <gtest/gtest.h>
-#include <set>
 #include <tuple>
-#include <vector>
 
 using namespace hmmrt;
 
