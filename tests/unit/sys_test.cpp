@@ -28,6 +28,23 @@ using namespace hmmrt;
 
 namespace {
 
+/// Runs @body in a child. Returns true if no check failed there.
+template <class Body>
+bool passes_in_child(Body body) {
+    const pid_t child = fork();
+    if (child == 0) {
+        body();
+        _exit(testing::Test::HasFailure() ? 1 : 0);
+    }
+    int status = -1;
+    return waitpid(child, &status, 0) == child && status == 0;
+}
+
+void expect_no_standard_files() {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        EXPECT_EQ(fcntl(fd, F_GETFD), -1) << fd;
+}
+
 // ---- files
 
 constexpr std::size_t bytes = 4096;
@@ -190,36 +207,18 @@ TEST_F(SharedMemory, AForeignSealIsSeen) {
     EXPECT_EQ(sys::seal_shared_memory(file.get()), -EPERM);
 }
 
-/// Tests in a program that has closed its standard files. It reports through
-/// its exit status.
-class WithoutStandardFiles : public testing::Test {
-  protected:
-    static int run(bool (*body)()) {
-        const pid_t child = fork();
-        if (child == 0) {
-            close_range(STDIN_FILENO, STDERR_FILENO, 0);
-            bool good = body();
-            for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-                good = good && fcntl(fd, F_GETFD) == -1;
-            _exit(good ? 0 : 1);
-        }
-        int status = -1;
-        EXPECT_EQ(waitpid(child, &status, 0), child);
-        return status;
-    }
-};
-
-TEST_F(WithoutStandardFiles, NoneTakesTheirNumbers) {
-    EXPECT_EQ(run([] {
-                  const unique_fd opened(sys::open_file("/dev/null"));
-                  const unique_fd shared(sys::create_shared_memory("shared", bytes));
-                  const unique_fd program(sys::create_program_file("program", "", 1));
-                  int reader = -1, writer = -1;
-                  const int error = sys::create_kill_pipe(reader, writer);
-                  return opened.get() > 2 && shared.get() > 2 && program.get() > 2 && error == 0 &&
-                         reader > 2 && writer > 2;
-              }),
-              0);
+TEST(WithoutStandardFiles, NoneTakesTheirNumbers) {
+    EXPECT_TRUE(passes_in_child([] {
+        close_range(STDIN_FILENO, STDERR_FILENO, 0);
+        const unique_fd opened(sys::open_file("/dev/null"));
+        const unique_fd shared(sys::create_shared_memory("shared", bytes));
+        const unique_fd program(sys::create_program_file("program", "", 1));
+        int reader = -1, writer = -1;
+        EXPECT_EQ(sys::create_kill_pipe(reader, writer), 0);
+        for (const int fd : {opened.get(), shared.get(), program.get(), reader, writer})
+            EXPECT_GT(fd, STDERR_FILENO);
+        expect_no_standard_files();
+    }));
 }
 
 // ---- agents
@@ -325,17 +324,6 @@ void expect_out_of_reach(const std::string& process) {
     }
 }
 
-/// Runs @body in a child. Returns true if no check failed there.
-bool passes_in_child(void (*body)()) {
-    const pid_t child = fork();
-    if (child == 0) {
-        body();
-        _exit(testing::Test::HasFailure() ? 1 : 0);
-    }
-    int status = -1;
-    return waitpid(child, &status, 0) == child && status == 0;
-}
-
 TEST(Spawn, AnAgentIsKilledAndNoOther) {
     const agent first, second;
     EXPECT_FALSE(first.has_ended());
@@ -371,14 +359,7 @@ void start_agent_out_of_reach() {
     const agent one(image);
     const std::string process = process_of(one.pidfd);
     ASSERT_NE(process, "");
-    const pid_t other = fork();
-    if (other == 0) {
-        expect_out_of_reach(process);
-        _exit(testing::Test::HasFailure() ? 1 : 0);
-    }
-    int status = -1;
-    EXPECT_EQ(waitpid(other, &status, 0), other);
-    EXPECT_EQ(status, 0);
+    EXPECT_TRUE(passes_in_child([&] { expect_out_of_reach(process); }));
     EXPECT_FALSE(one.has_ended());
     expect_killed(one);
 }
@@ -432,8 +413,7 @@ TEST(Spawn, AnAgentTakesNoNumberOfAStandardFile) {
         close_range(STDIN_FILENO, STDERR_FILENO, 0);
         const agent one(image);
         EXPECT_GT(one.pidfd.get(), STDERR_FILENO);
-        for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-            EXPECT_EQ(fcntl(fd, F_GETFD), -1) << fd;
+        expect_no_standard_files();
         expect_killed(one);
     }));
 }
