@@ -49,7 +49,7 @@ TEST_F(Knob, UnknownToThisLibraryIsFoundByNameOfAnyLength) {
     EXPECT_EQ(hmm::knob(longest).get().name, longest);
 }
 
-TEST_F(Knob, IsSetInItsScopeAlone) {
+TEST_F(Knob, IsSetAndResetInItsScopeAlone) {
     threshold_.set(10, hmm::device(1));
     threshold_.set(20);
     threshold_.set(30, memory().subspan(1, page));
@@ -67,12 +67,6 @@ TEST_F(Knob, IsSetInItsScopeAlone) {
     EXPECT_EQ(threshold_.get().value, 20u);
     EXPECT_EQ(threshold_.get(memory()).value, 30u);
     EXPECT_EQ(hmm::current_device(), hmm::device(0));
-}
-
-TEST_F(Knob, IsResetInItsScopeAlone) {
-    threshold_.set(10, hmm::device(1));
-    threshold_.set(20);
-    threshold_.set(30, memory());
     threshold_.reset(memory());
     EXPECT_EQ(threshold_.get(memory()).value, 20u);
     threshold_.reset();

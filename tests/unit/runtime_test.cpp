@@ -478,17 +478,21 @@ TEST(Interface, ErrorsCarryTheRecordOfTheDeviceThatFailedWhicheverIsCurrent) {
     hmm::reset(hmm::device(1));
 }
 
-TEST(Interface, TheRecordOfTheLastErrorOutlivesAResetOfItsDevice) {
+TEST(Interface, TheLastErrorIsStickyAndItsRecordOutlivesAResetOfItsDevice) {
     hmmFaultRecord record = {};
     std::thread([&] { EXPECT_EQ(hmmGetLastErrorRecord(&record), hmmSuccess); }).join();
     EXPECT_EQ(record.error, hmmSuccess);
     EXPECT_EQ(record.device, hmmInvalidDeviceId);
     const hmm::stream failed = stream_of_a_failed_device();
     EXPECT_EQ(hmmStreamSynchronize(failed.get()), hmmErrorIllegalAddress);
+    for (int i = 0; i < 3; i++)
+        EXPECT_EQ(hmmGetLastError(), hmmErrorIllegalAddress) << "sticky as long as the device";
     hmm::reset(hmm::device(1));
     EXPECT_EQ(hmmGetLastErrorRecord(&record), hmmSuccess);
     EXPECT_EQ(record.error, hmmErrorIllegalAddress);
     EXPECT_EQ(record.device, 1);
+    EXPECT_EQ(hmmGetLastError(), hmmErrorIllegalAddress) << "it happened";
+    EXPECT_EQ(hmmGetLastError(), hmmSuccess);
     EXPECT_EQ(hmmSetDevice(99), hmmErrorInvalidDevice);
     EXPECT_EQ(hmmGetLastErrorRecord(&record), hmmSuccess);
     EXPECT_EQ(record.error, hmmSuccess);
@@ -509,16 +513,6 @@ TEST(Interface, ErrorsThatNoKernelCausedCarryNoRecordOfOne) {
         }
     }
     hmm::reset(hmm::device(1));
-}
-
-TEST(Interface, TheLastErrorIsStickyAsLongAsTheDeviceThatFailed) {
-    const hmm::stream failed = stream_of_a_failed_device();
-    EXPECT_EQ(hmmStreamSynchronize(failed.get()), hmmErrorIllegalAddress);
-    for (int i = 0; i < 3; i++)
-        EXPECT_EQ(hmmGetLastError(), hmmErrorIllegalAddress);
-    hmm::reset(hmm::device(1));
-    EXPECT_EQ(hmmGetLastError(), hmmErrorIllegalAddress) << "it happened";
-    EXPECT_EQ(hmmGetLastError(), hmmSuccess);
 }
 
 } // namespace
