@@ -292,13 +292,16 @@ TEST_F(Annotation, MarkHasItsText) {
     EXPECT_EQ(told()[0].since, 0u);
 }
 
-TEST_F(Annotation, LongTextIsCut) {
-    const std::string fits(HMMRT_EVENT_TEXT_BYTES - 1, 'x');
-    hmm::mark(fits.c_str());
-    hmm::mark((fits + "y").c_str());
-    ASSERT_EQ(told().size(), 2u);
+TEST_F(Annotation, LongTextIsCutBetweenCharacters) {
+    const std::string fits(HMMRT_EVENT_TEXT_BYTES - 1, 'x'), shorter = fits.substr(1);
+    for (const std::string& text :
+         {fits, fits + "y", shorter + "\xc3\xa9", shorter.substr(1) + "\xc3\xa9z"})
+        hmm::mark(text.c_str());
+    ASSERT_EQ(told().size(), 4u);
     EXPECT_EQ(told()[0].text, fits);
     EXPECT_EQ(told()[1].text, fits);
+    EXPECT_EQ(told()[2].text, shorter);
+    EXPECT_EQ(told()[3].text, shorter.substr(1) + "\xc3\xa9");
 }
 
 TEST_F(Annotation, TextHasNoControlCharacters) {
@@ -309,15 +312,6 @@ TEST_F(Annotation, TextHasNoControlCharacters) {
               "2J\xc2\x9b"
               "2J\xe2\x80\xa8\xed\xa0\x80\xc3");
     EXPECT_STREQ(told()[1].text, "?2J??2J???????");
-}
-
-TEST_F(Annotation, TextIsCutBetweenCharacters) {
-    const std::string fits(HMMRT_EVENT_TEXT_BYTES - 2, 'x');
-    hmm::mark((fits + "\xc3\xa9").c_str());
-    hmm::mark((fits.substr(1) + "\xc3\xa9z").c_str());
-    ASSERT_EQ(told().size(), 2u);
-    EXPECT_EQ(told()[0].text, fits);
-    EXPECT_EQ(told()[1].text, fits.substr(1) + "\xc3\xa9");
 }
 
 TEST_F(Annotation, SectionIsToldAtItsEndTheInnermostFirst) {

@@ -104,42 +104,29 @@ TEST_F(Queries, OccupancyIsABlockForEachLane) {
               hmmErrorInvalidValue);
 }
 
-/// A struct without a zero.
-template <class Struct>
-Struct filled() {
+/// What a query gives for a struct without a zero. Checks that its reserved members are zero then.
+template <class Struct, class Query>
+Struct with_zeroes(Query query) {
     Struct made;
     std::memset(static_cast<void*>(&made), 0xff, sizeof(made));
+    EXPECT_EQ(query(&made), hmmSuccess);
+    for (const auto each : made.reserved)
+        EXPECT_EQ(each, 0u);
     return made;
 }
 
 TEST_F(Queries, ReservedMembersAreZero) {
-    const auto expect_zeroes = [](const auto& reserved) {
-        for (const auto each : reserved)
-            EXPECT_EQ(each, 0u);
-    };
-    auto function = filled<hmmFuncAttributes>();
-    ASSERT_EQ(hmmFuncGetAttributes(&function, some_kernel), hmmSuccess);
+    void* const data = memory().data();
+    auto function = with_zeroes<hmmFuncAttributes>(
+        [](auto* to) { return hmmFuncGetAttributes(to, some_kernel); });
     EXPECT_EQ(function.maxThreadsPerBlock, 1024);
-    expect_zeroes(function.reserved);
-    auto prop = filled<hmmDeviceProp>();
-    ASSERT_EQ(hmmGetDeviceProperties(&prop, 0), hmmSuccess);
-    expect_zeroes(prop.reserved);
-    auto report = filled<hmmPrefetchReport>();
-    ASSERT_EQ(hmmMemPrefetchWithReport(memory().data(), page, on(0), nullptr, 0, &report),
-              hmmSuccess);
-    expect_zeroes(report.reserved);
-    auto state = filled<hmmPageState>();
-    ASSERT_EQ(hmmMemGetResidency(memory().data(), page, &state, 1), hmmSuccess);
-    expect_zeroes(state.reserved);
-    auto knob = filled<hmmKnob>();
-    ASSERT_EQ(hmmKnobGetByIndex(&knob, 0), hmmSuccess);
-    expect_zeroes(knob.reserved);
-    auto quota = filled<hmmQuota>();
-    ASSERT_EQ(hmmQuotaGet(&quota, {hmmQuotaScopeTypeProcess, 0}), hmmSuccess);
-    expect_zeroes(quota.reserved);
-    auto record = filled<hmmFaultRecord>();
-    ASSERT_EQ(hmmGetLastFault(&record), hmmSuccess);
-    expect_zeroes(record.reserved);
+    with_zeroes<hmmDeviceProp>([](auto* to) { return hmmGetDeviceProperties(to, 0); });
+    with_zeroes<hmmPrefetchReport>(
+        [&](auto* to) { return hmmMemPrefetchWithReport(data, page, on(0), nullptr, 0, to); });
+    with_zeroes<hmmPageState>([&](auto* to) { return hmmMemGetResidency(data, page, to, 1); });
+    with_zeroes<hmmKnob>([](auto* to) { return hmmKnobGetByIndex(to, 0); });
+    with_zeroes<hmmQuota>([](auto* to) { return hmmQuotaGet(to, {hmmQuotaScopeTypeProcess, 0}); });
+    with_zeroes<hmmFaultRecord>([](auto* to) { return hmmGetLastFault(to); });
     EXPECT_EQ(hmmFuncGetAttributes(&function, static_cast<const void*>(nullptr)),
               hmmErrorInvalidDeviceFunction);
 }
