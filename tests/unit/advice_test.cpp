@@ -248,41 +248,32 @@ TEST_F(Attributes, SeveralAreReadTogetherOrNone) {
 }
 
 TEST_F(Attributes, PointersSayWhatTheyPointTo) {
-    hmmPointerAttributes found;
-    ASSERT_EQ(hmmPointerGetAttributes(&found, &memory()[5]), hmmSuccess);
-    EXPECT_EQ(found.type, hmmMemoryTypeUnregistered);
-    EXPECT_EQ(found.device, hmmInvalidDeviceId);
-    EXPECT_EQ(found.location, hmmCpuDeviceId);
-    EXPECT_EQ(found.hostPointer, &memory()[5]);
-    EXPECT_EQ(found.devicePointer, &memory()[5]);
+    const hmmPointerAttributes plain = attributes_of(&memory()[5]);
+    EXPECT_EQ(plain.type, hmmMemoryTypeUnregistered);
+    EXPECT_EQ(plain.device, hmmInvalidDeviceId);
+    EXPECT_EQ(plain.location, hmmCpuDeviceId);
+    EXPECT_EQ(plain.hostPointer, &memory()[5]);
+    EXPECT_EQ(plain.devicePointer, &memory()[5]);
 
-    void* managed = nullptr;
-    ASSERT_EQ(hmmMallocManaged(&managed, page, hmmMemAttachGlobal), hmmSuccess);
-    prefetch(std::span(static_cast<char*>(managed), page), hmm::device(1));
-    const auto type_at = [&](std::size_t offset) {
-        EXPECT_EQ(hmmPointerGetAttributes(&found, static_cast<char*>(managed) + offset),
-                  hmmSuccess);
-        return found.type;
-    };
-    EXPECT_EQ(type_at(0), hmmMemoryTypeManaged);
-    EXPECT_EQ(found.device, 0) << "the current one";
-    EXPECT_EQ(found.location, 1);
-    EXPECT_EQ(type_at(page - 1), hmmMemoryTypeManaged);
-    EXPECT_EQ(type_at(page), hmmMemoryTypeUnregistered);
+    char* managed = nullptr;
+    ASSERT_EQ(hmmMallocManaged(&managed, page), hmmSuccess);
+    prefetch(std::span(managed, page), hmm::device(1));
+    EXPECT_EQ(attributes_of(managed).type, hmmMemoryTypeManaged);
+    EXPECT_EQ(attributes_of(managed).device, 0) << "the current one";
+    EXPECT_EQ(attributes_of(managed).location, 1);
+    EXPECT_EQ(attributes_of(managed + page - 1).type, hmmMemoryTypeManaged);
+    EXPECT_EQ(attributes_of(managed + page).type, hmmMemoryTypeUnregistered);
     ASSERT_EQ(hmmFree(managed), hmmSuccess);
-    EXPECT_EQ(type_at(0), hmmMemoryTypeUnregistered);
+    EXPECT_EQ(attributes_of(managed).type, hmmMemoryTypeUnregistered);
 
     const hmm::registered_memory registered(memory().first(10));
-    ASSERT_EQ(hmmPointerGetAttributes(&found, &memory()[9]), hmmSuccess);
-    EXPECT_EQ(found.type, hmmMemoryTypeHost);
-    ASSERT_EQ(hmmPointerGetAttributes(&found, &memory()[10]), hmmSuccess);
-    EXPECT_EQ(found.type, hmmMemoryTypeUnregistered);
+    EXPECT_EQ(attributes_of(&memory()[9]).type, hmmMemoryTypeHost);
+    EXPECT_EQ(attributes_of(&memory()[10]).type, hmmMemoryTypeUnregistered);
 }
 
 TEST_F(Attributes, OfAPointerToNothingAreNoError) {
-    hmmPointerAttributes found;
     for (void* const nothing : {hole(), reinterpret_cast<void*>(UINT64_MAX)}) {
-        ASSERT_EQ(hmmPointerGetAttributes(&found, nothing), hmmSuccess);
+        const hmmPointerAttributes found = attributes_of(nothing);
         EXPECT_EQ(found.type, hmmMemoryTypeUnregistered);
         EXPECT_EQ(found.device, hmmInvalidDeviceId);
         EXPECT_EQ(found.location, hmmInvalidDeviceId);

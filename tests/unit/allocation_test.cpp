@@ -4,7 +4,6 @@
 #include "memory_fixture.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 #include <sys/mman.h>
 
@@ -12,14 +11,6 @@ namespace {
 
 class Allocation : public MemoryOverFakes {
   protected:
-    static hmmPointerAttributes attributes_of(const void* ptr) {
-        hmmPointerAttributes found;
-        std::memset(&found, 0xff, sizeof(found));
-        EXPECT_EQ(hmmPointerGetAttributes(&found, ptr), hmmSuccess);
-        for (const int each : found.reserved)
-            EXPECT_EQ(each, 0);
-        return found;
-    }
     static bool is_zero(const char* memory, std::size_t bytes) {
         return std::all_of(memory, memory + bytes, [](char each) { return each == 0; });
     }
@@ -286,12 +277,8 @@ TEST_F(SmallAllocation, HasAttributesOfItsOwn) {
         << "devices share no page";
     EXPECT_EQ(hmm::attributes(std::span(other, 24)).preferred.id, 1);
     EXPECT_EQ(attributes_of(ours + 256).type, hmmMemoryTypeUnregistered);
-    hmmDeviceptr base = 0;
-    std::size_t bytes = 0;
-    EXPECT_EQ(hmmMemGetAddressRange(&base, &bytes, reinterpret_cast<hmmDeviceptr>(ours + 100)),
-              hmmSuccess);
-    EXPECT_EQ(base, reinterpret_cast<hmmDeviceptr>(ours));
-    EXPECT_EQ(bytes, 256u);
+    const auto start = reinterpret_cast<hmmDeviceptr>(ours);
+    EXPECT_EQ(range_at(start + 100), address_range(start, 256));
     for (char* const each : {managed, ours, other})
         EXPECT_EQ(hmmFree(each), hmmSuccess);
 }

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstring>
 
 class MemoryOverFakes : public testing::Test {
   protected:
@@ -34,6 +35,21 @@ class MemoryOverFakes : public testing::Test {
         return reinterpret_cast<std::uint64_t>(memory_.data()) + offset;
     }
     std::span<std::byte> memory() { return memory_; }
+    static hmmPointerAttributes attributes_of(const void* ptr) {
+        hmmPointerAttributes found;
+        std::memset(&found, 0xff, sizeof(found));
+        EXPECT_EQ(hmmPointerGetAttributes(&found, ptr), hmmSuccess);
+        for (const int each : found.reserved)
+            EXPECT_EQ(each, 0);
+        return found;
+    }
+    /// The start and the size of the allocation or the mapping that the address is in.
+    using address_range = std::pair<hmmDeviceptr, std::size_t>;
+    static address_range range_at(hmmDeviceptr ptr) {
+        address_range found = {};
+        EXPECT_EQ(hmmMemGetAddressRange(&found.first, &found.second, ptr), hmmSuccess);
+        return found;
+    }
     /// Migrates pages, and waits for it.
     template <class T>
     static void prefetch(std::span<T> pages_to_move, hmm::location to) {

@@ -195,10 +195,8 @@ TEST_F(Pool, ThatIsDestroyedKeepsWhatIsUsed) {
     const hmmMemPool_t other = create(1, 0);
     char* memory = nullptr;
     ASSERT_EQ(hmmMallocFromPoolAsync(&memory, page, other, nullptr), hmmSuccess);
-    hmmPointerAttributes found;
-    EXPECT_EQ(hmmPointerGetAttributes(&found, memory), hmmSuccess);
-    EXPECT_EQ(found.type, hmmMemoryTypeDevice);
-    EXPECT_EQ(found.device, 1) << "the pool's";
+    EXPECT_EQ(attributes_of(memory).type, hmmMemoryTypeDevice);
+    EXPECT_EQ(attributes_of(memory).device, 1) << "the pool's";
     EXPECT_EQ(hmmMemPoolDestroy(other), hmmSuccess);
     EXPECT_EQ(hmmMemPoolDestroy(other), hmmErrorInvalidResourceHandle);
     EXPECT_EQ(hmmMemPoolTrimTo(other, 0), hmmErrorInvalidResourceHandle);

@@ -208,15 +208,13 @@ TEST_F(VirtualMemory, PointersHaveTheKindOfTheirMemoryObject) {
     ASSERT_EQ(set(ptr, 1, on(0), hmmMemAccessFlagsProtRead), hmmSuccess);
     ASSERT_EQ(allow_host(ptr + unit, 2), hmmSuccess);
     for (std::size_t i = 0; i < 3; i++) {
-        hmmPointerAttributes found = {};
-        ASSERT_EQ(hmmPointerGetAttributes(&found, at(ptr) + i * unit + 9), hmmSuccess);
+        const hmmPointerAttributes found = attributes_of(at(ptr) + i * unit + 9);
         EXPECT_EQ(found.type, types[i]);
         EXPECT_EQ(found.device, devices[i]);
         EXPECT_EQ(found.devicePointer, i == 0 ? at(ptr) + 9 : nullptr);
         EXPECT_EQ(found.hostPointer, i == 0 ? nullptr : at(ptr) + i * unit + 9);
     }
-    hmmPointerAttributes found = {};
-    ASSERT_EQ(hmmPointerGetAttributes(&found, at(ptr) + 3 * unit), hmmSuccess);
+    const hmmPointerAttributes found = attributes_of(at(ptr) + 3 * unit);
     EXPECT_EQ(found.type, hmmMemoryTypeUnregistered) << "only reserved";
     EXPECT_EQ(found.devicePointer, nullptr);
     EXPECT_EQ(found.location, hmmInvalidDeviceId);

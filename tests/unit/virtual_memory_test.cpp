@@ -384,11 +384,8 @@ TEST_F(VirtualMemory, PartsOfAMappingAreUnmappedAndItsRestStays) {
     EXPECT_EQ(hmmMemUnmap(ptr, 2 * unit), hmmErrorInvalidValue) << "it has a hole";
     EXPECT_EQ(at(ptr)[unit - 1], 9);
     EXPECT_EQ(at(ptr)[3 * unit], 9);
+    EXPECT_EQ(range_at(ptr + 3 * unit + 77), address_range(ptr + 3 * unit, unit));
     hmmDeviceptr base = 0;
-    std::size_t size = 0;
-    EXPECT_EQ(hmmMemGetAddressRange(&base, &size, ptr + 3 * unit + 77), hmmSuccess);
-    EXPECT_EQ(base, ptr + 3 * unit);
-    EXPECT_EQ(size, unit);
     EXPECT_EQ(hmmMemGetAddressRange(&base, nullptr, ptr + unit), hmmErrorSymbolNotFound);
     EXPECT_EQ(hmmMemUnmap(ptr, unit), hmmSuccess);
     EXPECT_EQ(hmmMemUnmap(ptr + 3 * unit, unit), hmmSuccess);
@@ -402,9 +399,7 @@ TEST_F(VirtualMemory, AddressRangesAreThoseOfMappingsAndAllocations) {
     ASSERT_EQ(allow_host(ptr + unit, 2), hmmSuccess) << "parts of both";
     hmmDeviceptr base = 0;
     std::size_t size = 0;
-    EXPECT_EQ(hmmMemGetAddressRange(&base, &size, ptr + 2 * unit - 1), hmmSuccess);
-    EXPECT_EQ(base, ptr);
-    EXPECT_EQ(size, 2 * unit);
+    EXPECT_EQ(range_at(ptr + 2 * unit - 1), address_range(ptr, 2 * unit));
     EXPECT_EQ(hmmMemGetAddressRange(nullptr, &size, ptr + 4 * unit - 1), hmmSuccess);
     EXPECT_EQ(hmmMemGetAddressRange(&base, nullptr, ptr + 4 * unit - 1), hmmSuccess);
     EXPECT_EQ(base, ptr + 2 * unit);
@@ -412,18 +407,14 @@ TEST_F(VirtualMemory, AddressRangesAreThoseOfMappingsAndAllocations) {
 
     void* memory = nullptr;
     ASSERT_EQ(hmmMalloc(&memory, page + 1), hmmSuccess);
-    EXPECT_EQ(hmmMemGetAddressRange(&base, &size, reinterpret_cast<hmmDeviceptr>(memory) + 5),
-              hmmSuccess);
-    EXPECT_EQ(base, reinterpret_cast<hmmDeviceptr>(memory));
-    EXPECT_EQ(size, 2 * page);
+    const auto allocated = reinterpret_cast<hmmDeviceptr>(memory);
+    EXPECT_EQ(range_at(allocated + 5), address_range(allocated, 2 * page));
     EXPECT_EQ(hmmFree(memory), hmmSuccess);
     EXPECT_EQ(hmmMemGetAddressRange(&base, &size, address()), hmmErrorSymbolNotFound);
     std::vector<char> program(100);
     const auto start = reinterpret_cast<hmmDeviceptr>(program.data());
     ASSERT_EQ(hmmHostRegister(program.data(), program.size(), 0), hmmSuccess);
-    EXPECT_EQ(hmmMemGetAddressRange(&base, &size, start + 99), hmmSuccess);
-    EXPECT_EQ(base, start);
-    EXPECT_EQ(size, 100U);
+    EXPECT_EQ(range_at(start + 99), address_range(start, 100));
     EXPECT_EQ(hmmMemGetAddressRange(&base, &size, start + 100), hmmErrorSymbolNotFound);
     EXPECT_EQ(hmmHostUnregister(program.data()), hmmSuccess);
 }
@@ -450,9 +441,7 @@ TEST_F(VirtualMemory, AnUnmappingThatFailsLeavesTheMapping) {
     EXPECT_EQ(hmmMemUnmap(ptr, unit), hmmErrorMemoryAllocation);
     kernel.map_error = 0;
     EXPECT_EQ(at(ptr)[0], 3);
-    std::size_t size = 0;
-    EXPECT_EQ(hmmMemGetAddressRange(nullptr, &size, ptr), hmmSuccess);
-    EXPECT_EQ(size, 2 * unit);
+    EXPECT_EQ(range_at(ptr), address_range(ptr, 2 * unit));
     give_back(handle, ptr, 2);
 }
 
