@@ -14,16 +14,18 @@
 
 using fakes::kernel;
 
-/// Checks that f() throws the error of @operation.
+/// Checks that f() throws the error of @operation. Returns the record of the error.
 template <class Function>
-void expect_error(hmmError_t code, const char* operation, Function f) {
+hmmFaultRecord expect_error(hmmError_t code, const char* operation, Function f) {
     try {
         f();
         ADD_FAILURE() << operation << ": no error";
     } catch (const hmm::error& error) {
         EXPECT_EQ(error.code(), code) << error.what();
         EXPECT_STREQ(error.operation(), operation);
+        return error.record();
     }
+    return {};
 }
 
 /// The error that a part of the runtime fails with.

@@ -441,14 +441,9 @@ TEST(Interface, ParallelForCoversRangesOfIndicesAndElements) {
 
 TEST(Interface, ErrorsCarryCodeOperationAndRecord) {
     ASSERT_EQ(hmmLaunchRange(fault_at_once, nullptr, 1, nullptr, nullptr), hmmSuccess);
-    try {
-        hmm::synchronize();
-        FAIL();
-    } catch (const hmm::error& error) {
-        EXPECT_EQ(error.code(), hmmErrorIllegalAddress);
-        EXPECT_STREQ(error.operation(), "synchronize");
-        EXPECT_EQ(error.record().signal, SIGSEGV);
-    }
+    const hmmFaultRecord record =
+        expect_error(hmmErrorIllegalAddress, "synchronize", [] { hmm::synchronize(); });
+    EXPECT_EQ(record.signal, SIGSEGV);
     EXPECT_EQ(hmm::synchronize(std::nothrow), hmmErrorIllegalAddress);
     EXPECT_EQ(hmmGetLastError(), hmmErrorIllegalAddress);
     EXPECT_EQ(hmmGetLastError(), hmmErrorIllegalAddress) << "sticky";
@@ -466,15 +461,11 @@ hmm::stream stream_of_a_failed_device() {
 
 TEST(Interface, ErrorsCarryTheRecordOfTheDeviceThatFailedWhicheverIsCurrent) {
     const hmm::stream failed = stream_of_a_failed_device();
-    try {
-        failed.synchronize();
-        FAIL();
-    } catch (const hmm::error& error) {
-        EXPECT_EQ(error.code(), hmmErrorIllegalAddress);
-        EXPECT_EQ(error.record().error, hmmErrorIllegalAddress);
-        EXPECT_EQ(error.record().device, 1);
-        EXPECT_EQ(error.record().signal, SIGSEGV);
-    }
+    const hmmFaultRecord record =
+        expect_error(hmmErrorIllegalAddress, "stream synchronize", [&] { failed.synchronize(); });
+    EXPECT_EQ(record.error, hmmErrorIllegalAddress);
+    EXPECT_EQ(record.device, 1);
+    EXPECT_EQ(record.signal, SIGSEGV);
     hmm::reset(hmm::device(1));
 }
 
@@ -504,13 +495,10 @@ TEST(Interface, ErrorsThatNoKernelCausedCarryNoRecordOfOne) {
     EXPECT_EQ(hmmStreamSynchronize(failed.get()), hmmErrorIllegalAddress);
     {
         const hmm::scoped_device second(hmm::device(1));
-        try {
+        const hmmFaultRecord record = expect_error(hmmErrorInvalidDevice, "set_device", [] {
             hmm::check(hmmSetDevice(99), "set_device");
-            ADD_FAILURE() << "no error";
-        } catch (const hmm::error& error) {
-            EXPECT_EQ(error.code(), hmmErrorInvalidDevice);
-            EXPECT_EQ(error.record().error, hmmSuccess);
-        }
+        });
+        EXPECT_EQ(record.error, hmmSuccess);
     }
     hmm::reset(hmm::device(1));
 }
