@@ -382,24 +382,19 @@ TEST(HmmctlRocprofSys, WithOtherFieldsIsFound) {
 TEST(HmmctlRocprofSys, HasTheMigrationsOfEachDevice) {
     const nlohmann::json devices = some_summary()["devices"];
     ASSERT_EQ(devices.size(), 3u);
-    EXPECT_EQ(devices[0]["device_id"], 0);
-    EXPECT_EQ(devices[0]["device_name"], "gpu0");
-    const nlohmann::json& in = devices[0]["migrations"]["host_to_device"];
-    EXPECT_TRUE(has_fields(in, R"({
-        "count": 2, "avg_size_bytes": 16384, "min_size_bytes": 8192, "max_size_bytes": 24576,
-        "total_size_bytes": 32768, "total_time_ns": 4096, "migration_throughput_gbps": 8})"))
-        << "8 bytes in a nanosecond";
-    const nlohmann::json& out = devices[0]["migrations"]["device_to_host"];
-    EXPECT_EQ(out["total_size_bytes"], 4096);
-    EXPECT_EQ(out["migration_throughput_gbps"], 0.0) << "it took no time";
-    EXPECT_EQ(devices[0]["migrations"]["device_to_device"]["total_size_bytes"], 3 * 4096)
-        << "of the device that loses the pages";
-    EXPECT_EQ(devices[1]["device_name"], "g\xef\xbf\xbd");
-    EXPECT_EQ(devices[1]["migrations"]["device_to_device"]["count"], 0);
-    EXPECT_EQ(devices[1]["migrations"]["host_to_device"]["min_size_bytes"], 0);
-    EXPECT_EQ(devices[1]["migrations"]["device_to_host"]["total_size_bytes"], 5 * 4096);
-    EXPECT_EQ(devices[2]["device_id"], 9);
-    EXPECT_EQ(devices[2]["device_name"], "GPU 9") << "its name was not recorded";
+    EXPECT_TRUE(has_fields(devices[0], R"({
+        "device_id": 0, "device_name": "gpu0", "migrations": {
+            "host_to_device": {"count": 2, "avg_size_bytes": 16384, "min_size_bytes": 8192,
+                               "max_size_bytes": 24576, "total_size_bytes": 32768,
+                               "total_time_ns": 4096, "migration_throughput_gbps": 8},
+            "device_to_host": {"total_size_bytes": 4096, "migration_throughput_gbps": 0},
+            "device_to_device": {"total_size_bytes": 12288}}})"))
+        << "8 bytes in a nanosecond, no time, and of the device that loses the pages";
+    EXPECT_TRUE(has_fields(devices[1], R"({"device_name": "g\ufffd", "migrations": {
+        "device_to_device": {"count": 0}, "host_to_device": {"min_size_bytes": 0},
+        "device_to_host": {"total_size_bytes": 20480}}})"));
+    EXPECT_TRUE(has_fields(devices[2], R"({"device_id": 9, "device_name": "GPU 9"})"))
+        << "its name was not recorded";
 }
 
 TEST(HmmctlRocprofSys, CountsFaultsAndWhatCausedMigrations) {
