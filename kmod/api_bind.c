@@ -346,18 +346,18 @@ static unsigned long migrate_back_part(struct mm_struct *mm,
 {
 	unsigned long began = jiffies;
 	bool locked = hmmrt_mmap_read_lock_until(mm, began + *wait);
+	struct vm_area_struct *vma;
 
 	*wait -= min(*wait, jiffies - began);
 	if (!locked)
 		return end;
-	req->vma = find_vma(mm, addr);
-	if (req->vma && req->vma->vm_start < end) {
-		req->start = max(addr, req->vma->vm_start);
-		req->end = min(end, req->vma->vm_end);
+	vma = find_vma(mm, addr);
+	if (vma && vma->vm_start < end) {
+		hmmrt_window_set(&req->window, vma, addr, end);
 		/* Memory objects belong to no binding, and stay. */
-		if (!hmmrt_vma_object(req->vma))
+		if (!hmmrt_vma_object(vma))
 			hmmrt_window_to_host(req);
-		addr = req->end;
+		addr = req->window.end;
 	} else {
 		addr = end;
 	}

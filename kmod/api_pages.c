@@ -49,12 +49,13 @@ static u32 pfn_location(unsigned long pfn)
 /* Where page @i of the window is, by its snapshot. */
 static u32 page_location(const struct hmmrt_request *req, unsigned long i)
 {
-	struct hmmrt_object *object = hmmrt_vma_object(req->vma);
-	unsigned long addr = hmmrt_request_addr(req, i);
+	struct hmmrt_object *object = hmmrt_vma_object(req->window.vma);
+	unsigned long addr = hmmrt_window_addr(&req->window, i);
 
 	if (!object)
 		return pfn_location(req->pfns[i]);
-	return hmmrt_object_location(object, hmmrt_vma_pgoff(req->vma, addr));
+	return hmmrt_object_location(object,
+				     hmmrt_vma_pgoff(req->window.vma, addr));
 }
 
 /* A query of one entry for each page of a range. */
@@ -74,7 +75,7 @@ static void fill_locations(const struct hmmrt_request *req, void *entries)
 	u32 *locations = entries;
 	unsigned long i;
 
-	for (i = 0; i < hmmrt_request_pages(req); i++)
+	for (i = 0; i < hmmrt_window_pages(&req->window); i++)
 		locations[i] = page_location(req, i);
 }
 
@@ -151,19 +152,19 @@ static void fill_page(const struct hmmrt_request *req, unsigned long i,
 		      struct hmmrt_page *page)
 {
 	unsigned long pfn = req->pfns[i];
-	unsigned int index = hmmrt_request_index_in_block(req, i);
+	unsigned int index = hmmrt_window_index(&req->window, i);
 	u32 moved_to;
 
 	*page = (struct hmmrt_page){ .location = page_location(req, i) };
-	if (req->vma->vm_flags & VM_LOCKED)
+	if (req->window.vma->vm_flags & VM_LOCKED)
 		page->flags |= HMMRT_PAGE_LOCKED;
-	fill_mapped(req->block, index, page);
+	fill_mapped(req->window.block, index, page);
 	moved_to = page->location;
-	if (hmmrt_vma_object(req->vma)) {
+	if (hmmrt_vma_object(req->window.vma)) {
 		/* The page table of the CPU is not looked at. */
 		page->flags |= HMMRT_PAGE_FILE;
 	} else if ((pfn & HMM_PFN_VALID) && !(pfn & HMM_PFN_ERROR)) {
-		fill_present(req->vma, pfn, page);
+		fill_present(req->window.vma, pfn, page);
 	} else if (page->mapped_by) {
 		/*
 		 * Exclusive access: the CPU has no entry, so the device may
@@ -172,7 +173,7 @@ static void fill_page(const struct hmmrt_request *req, unsigned long i,
 		page->written_by = page->mapped_by;
 		moved_to = HMMRT_LOCATION_HOST;
 	}
-	hmmrt_history_tell(req->block, index, moved_to, page);
+	hmmrt_history_tell(req->window.block, index, moved_to, page);
 }
 
 static void fill_pages(const struct hmmrt_request *req, void *entries)
@@ -181,7 +182,7 @@ static void fill_pages(const struct hmmrt_request *req, void *entries)
 	struct hmmrt_page *pages = entries;
 	unsigned long i;
 
-	for (i = 0; i < hmmrt_request_pages(req); i++) {
+	for (i = 0; i < hmmrt_window_pages(&req->window); i++) {
 		fill_page(req, i, &pages[i]);
 		pages[i].flags &= told;
 	}
@@ -196,12 +197,12 @@ static int scan_once(const struct page_scan *scan, struct hmmrt_request *req,
 		     unsigned long start, unsigned long end)
 {
 	struct mm_struct *mm = scan->space->mm;
-	struct hmmrt_block *block = req->block;
+	struct hmmrt_block *block = req->window.block;
 	int rc;
 
 	if (mmap_read_lock_killable(mm))
 		return -EINTR;
-	rc = hmmrt_request_lookup(mm, req, start, end);
+	rc = hmmrt_window_lookup(&req->window, mm, start, end);
 	if (!rc)
 		rc = hmmrt_snapshot(req);
 	if (!rc) {
@@ -217,7 +218,7 @@ static int scan_once(const struct page_scan *scan, struct hmmrt_request *req,
 }
 
 /*
- * Query the part of a block that one mapping covers; req->end is where it
+ * Query the part of a block that one mapping covers; the window says where it
  * ended.
  */
 static int scan_part(struct page_scan *scan, struct hmmrt_request *req,
@@ -231,7 +232,7 @@ static int scan_part(struct page_scan *scan, struct hmmrt_request *req,
 	} while (rc == -EAGAIN && !hmmrt_interrupted());
 	if (rc)
 		return rc == -EAGAIN ? -EINTR : rc;
-	scan->filled += hmmrt_request_pages(req) * scan->entry_size;
+	scan->filled += hmmrt_window_pages(&req->window) * scan->entry_size;
 	return 0;
 }
 
@@ -242,14 +243,14 @@ static int scan_block(struct page_scan *scan, struct hmmrt_request *req,
 
 	if (rc)
 		return rc;
-	req->block = hmmrt_block_borrow(scan->space, start);
-	if (IS_ERR(req->block))
-		return PTR_ERR(req->block);
+	req->window.block = hmmrt_block_borrow(scan->space, start);
+	if (IS_ERR(req->window.block))
+		return PTR_ERR(req->window.block);
 	do {
 		rc = scan_part(scan, req, start, end);
-		start = req->end;
+		start = req->window.end;
 	} while (!rc && start < end);
-	hmmrt_block_return(req->block);
+	hmmrt_block_return(req->window.block);
 	return rc;
 }
 

@@ -112,7 +112,7 @@ static int settle_alike(struct prefetch *prefetch, unsigned long addr,
  */
 static int settle_window(struct prefetch *prefetch, struct hmmrt_request *req)
 {
-	unsigned long i, n = hmmrt_request_pages(req);
+	unsigned long i, n = hmmrt_window_pages(&req->window);
 	u8 merged = HMMRT_OUTCOME_STAYED(HMMRT_STAY_MERGED);
 	u8 *outcomes = hmmrt_outcomes(req);
 	int rc = 0;
@@ -126,7 +126,7 @@ static int settle_window(struct prefetch *prefetch, struct hmmrt_request *req)
 	}
 	hmmrt_request_unreserve(req);
 	if (prefetch->arg->outcomes)
-		rc = tell_outcomes(prefetch, req->start, outcomes, n);
+		rc = tell_outcomes(prefetch, req->window.start, outcomes, n);
 	req->binding = prefetch->binding;
 	return rc;
 }
@@ -136,16 +136,17 @@ static int prefetch_part_device(struct hmmrt_request *req)
 {
 	enum hmmrt_policy_want want = hmmrt_request_prefetched(req);
 
-	if (hmmrt_vma_check(req->vma, HMMRT_ACCESS_READ))
+	if (hmmrt_vma_check(req->window.vma, HMMRT_ACCESS_READ))
 		return 0;
 	req->duplicate = want == HMMRT_POLICY_DUPLICATE;
-	return hmmrt_window_map(req, want != HMMRT_POLICY_STAY &&
-					     hmmrt_vma_stays(req->vma) < 0);
+	return hmmrt_window_map(req,
+				want != HMMRT_POLICY_STAY &&
+					hmmrt_vma_stays(req->window.vma) < 0);
 }
 
 static int prefetch_part_any(struct hmmrt_request *req)
 {
-	struct hmmrt_object *object = hmmrt_vma_object(req->vma);
+	struct hmmrt_object *object = hmmrt_vma_object(req->window.vma);
 
 	if (object)
 		return req->binding ? hmmrt_object_to_device(req, object) :
@@ -173,7 +174,7 @@ static int prefetch_lock(struct prefetch *prefetch, struct hmmrt_request *req)
 	return rc;
 }
 
-/* One attempt at a part. req->start and end are set once there is a mapping. */
+/* One attempt at a part. The window is set once there is a mapping. */
 static int prefetch_attempt(struct prefetch *prefetch,
 			    struct hmmrt_request *req, unsigned long start,
 			    unsigned long end)
@@ -185,7 +186,7 @@ static int prefetch_attempt(struct prefetch *prefetch,
 	rc = prefetch_lock(prefetch, req);
 	if (rc)
 		return rc;
-	rc = hmmrt_request_lookup(mm, req, start, end);
+	rc = hmmrt_window_lookup(&req->window, mm, start, end);
 	if (!rc)
 		hmmrt_request_advise(req, start);
 	if (!rc)
@@ -197,7 +198,7 @@ static int prefetch_attempt(struct prefetch *prefetch,
 }
 
 /*
- * Repeat one part while it races with other changes; req->end says where it
+ * Repeat one part while it races with other changes; the window says where it
  * ended.
  */
 static int prefetch_part(struct prefetch *prefetch, struct hmmrt_request *req,
@@ -210,8 +211,8 @@ static int prefetch_part(struct prefetch *prefetch, struct hmmrt_request *req,
 	int rc, rc_settle;
 
 	req->result = (struct hmmrt_request_result){};
-	req->start = start;
-	req->end = start;
+	req->window.start = start;
+	req->window.end = start;
 	memset(req->outcomes, HMMRT_OUTCOME_OPEN, sizeof(req->outcomes));
 	do {
 		rc = prefetch_attempt(prefetch, req, start, end);
@@ -259,7 +260,7 @@ static int prefetch_parts(struct prefetch *prefetch, struct hmmrt_request *req,
 	do {
 		rc = prefetch_part(prefetch, req, start, end);
 		prefetch_count(prefetch, req, to_host);
-		start = req->end;
+		start = req->window.end;
 		/* A part that finds all pages in place does not wait anywhere. */
 		cond_resched();
 		if (!rc && prefetch_interrupted(prefetch->arg))

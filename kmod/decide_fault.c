@@ -15,14 +15,14 @@
  */
 void hmmrt_request_advise(struct hmmrt_request *req, unsigned long addr)
 {
-	struct hmmrt_space *space = req->block->span->space;
-	unsigned long start = req->block->start;
+	struct hmmrt_space *space = req->window.block->span->space;
+	unsigned long start = req->window.block->start;
 	unsigned long end = start + HMMRT_BLOCK_SIZE;
 
 	req->advice = hmmrt_advice_at(space, addr, &start, &end);
 	req->one_advice = end - start == HMMRT_BLOCK_SIZE;
-	req->start = max(req->start, start);
-	req->end = min(req->end, end);
+	req->window.start = max(req->window.start, start);
+	req->window.end = min(req->window.end, end);
 	if (req->binding)
 		req->knobs = hmmrt_knobs_at(space, req->binding->dev,
 					    &req->advice);
@@ -39,18 +39,17 @@ hmmrt_request_prefetched(const struct hmmrt_request *req)
 /*
  * Count pages mapped by the device in the block at @start, which may not exist.
  */
-static unsigned int pages_mapped(const struct hmmrt_request *req,
+static unsigned int pages_mapped(const struct hmmrt_binding *binding,
 				 unsigned long start)
 {
-	struct hmmrt_block *block =
-		hmmrt_block_find(req->binding->space, start);
+	struct hmmrt_block *block = hmmrt_block_find(binding->space, start);
 	const struct hmmrt_block_map *map;
 	unsigned int mapped = 0;
 
 	if (!block)
 		return 0;
 	/* Pairs with hmmrt_block_get(). */
-	map = smp_load_acquire(&block->maps[req->binding->dev->id]);
+	map = smp_load_acquire(&block->maps[binding->dev->id]);
 	if (map)
 		mapped = bitmap_weight(map->mapped, HMMRT_BLOCK_PAGES);
 	hmmrt_block_put(block);
@@ -61,14 +60,14 @@ static unsigned int pages_mapped(const struct hmmrt_request *req,
 static struct hmmrt_policy_window policy_window(const struct hmmrt_request *req,
 						unsigned int page)
 {
-	const struct hmmrt_block *block = req->block;
-	const struct hmmrt_block_map *map = block->maps[req->binding->dev->id];
+	const struct hmmrt_block_map *map = hmmrt_request_map(req);
+	unsigned long start = req->window.block->start;
 	DECLARE_BITMAP(mapped, HMMRT_BLOCK_PAGES);
 	const struct hmmrt_policy_density density = {
 		.mapped = mapped,
 		.faults = READ_ONCE(map->faults),
-		.before = pages_mapped(req, block->start - HMMRT_BLOCK_SIZE),
-		.after = pages_mapped(req, block->start + HMMRT_BLOCK_SIZE),
+		.before = pages_mapped(req->binding, start - HMMRT_BLOCK_SIZE),
+		.after = pages_mapped(req->binding, start + HMMRT_BLOCK_SIZE),
 	};
 
 	bitmap_or(mapped, map->mapped, req->faulted, HMMRT_BLOCK_PAGES);
@@ -76,36 +75,32 @@ static struct hmmrt_policy_window policy_window(const struct hmmrt_request *req,
 					  &req->knobs);
 }
 
-/* Choose the part of the block that this fault maps. */
+/* Shrink the window, the mapped part of the block, to what this fault maps. */
 void hmmrt_fault_window(struct hmmrt_request *req)
 {
-	struct hmmrt_block *block = req->block;
-	unsigned int page = hmmrt_index_in_block(block, req->addr);
-	unsigned long start = block->start;
-	const struct hmmrt_block_map *map;
+	const struct hmmrt_block_map *map = hmmrt_request_map(req);
+	struct hmmrt_window *window = &req->window;
+	unsigned long start = window->block->start;
+	unsigned int page = hmmrt_index_in_block(window->block, req->addr);
 	struct hmmrt_policy_window win;
 	unsigned int lowest;
 
-	req->start = max(start, req->vma->vm_start);
-	req->end = min(start + HMMRT_BLOCK_SIZE, req->vma->vm_end);
 	hmmrt_request_advise(req, req->addr);
 	if (req->retry.narrow) {
-		req->start = req->addr;
-		req->end = req->addr + PAGE_SIZE;
+		window->start = req->addr;
+		window->end = req->addr + PAGE_SIZE;
 		return;
 	}
 	win = policy_window(req, page);
+	lowest = hmmrt_window_index(window, 0);
 	if ((req->access & HMMRT_ACCESS_WRITE) &&
-	    (req->advice.flags & HMMRT_RANGE_READ_MOSTLY)) {
-		map = block->maps[req->binding->dev->id];
-		lowest = hmmrt_index_in_block(block, req->start);
+	    (req->advice.flags & HMMRT_RANGE_READ_MOSTLY))
 		win = hmmrt_policy_write_window(map->writable, win, lowest,
 						page);
-	}
 	start += (unsigned long)win.first << PAGE_SHIFT;
-	req->start = max(req->start, start);
-	req->end = min(req->end,
-		       start + ((unsigned long)win.count << PAGE_SHIFT));
+	window->start = max(window->start, start);
+	window->end = min(window->end,
+			  start + ((unsigned long)win.count << PAGE_SHIFT));
 }
 
 /* The page that the request must map, as policy sees it. */
@@ -143,7 +138,7 @@ bool hmmrt_object_may_migrate(struct hmmrt_request *req)
 bool hmmrt_fault_may_migrate(struct hmmrt_request *req)
 {
 	struct hmmrt_policy_page page =
-		policy_page(req, hmmrt_vma_may_migrate(req->vma));
+		policy_page(req, hmmrt_vma_may_migrate(req->window.vma));
 	struct hmmrt_policy_decision decision;
 
 	decision = hmmrt_policy_residency(&page);

@@ -106,12 +106,12 @@ void hmmrt_thrashing_moved_in(struct hmmrt_request *req, u64 began)
 {
 	struct hmmrt_device *dev = req->binding->dev;
 
-	lockdep_assert_held(&req->block->migrate);
+	lockdep_assert_held(&req->window.block->migrate);
 	note_time(dev, began);
 	if (!req->access && req->args.cause != HMMRT_CAUSE_ACCESS_COUNTER)
 		return;
-	note_move(req->block, dev, &req->knobs, req->start, req->end,
-		  HMMRT_POLICY_LOCATION_DEVICE(dev->id));
+	note_move(req->window.block, dev, &req->knobs, req->window.start,
+		  req->window.end, HMMRT_POLICY_LOCATION_DEVICE(dev->id));
 }
 
 /**
@@ -326,21 +326,21 @@ static void block_note_pinned(struct hmmrt_block *block, u32 device_id, u64 us)
 bool hmmrt_request_thrashes(struct hmmrt_request *req)
 {
 	struct hmmrt_device *dev = req->binding->dev;
-	struct hmmrt_block_map *map = req->block->maps[dev->id];
+	struct hmmrt_block_map *map = hmmrt_request_map(req);
 	struct hmmrt_policy_pace pace = pace_at(&req->knobs, dev);
 	u64 there = hmmrt_account_used(req->binding->account);
 	bool thrashes, before;
 	u64 until;
 
-	mutex_lock(&req->block->lock);
+	mutex_lock(&req->window.block->lock);
 	before = map->refaults.pinned_until;
 	thrashes = hmmrt_policy_thrashes(&map->refaults,
 					 atomic64_read(&req->binding->given_up),
 					 there, &pace);
 	until = map->refaults.pinned_until;
-	mutex_unlock(&req->block->lock);
+	mutex_unlock(&req->window.block->lock);
 	if (thrashes && !before)
-		block_note_pinned(req->block, dev->id, until - pace.now);
+		block_note_pinned(req->window.block, dev->id, until - pace.now);
 	if (thrashes && !req->retry.thrashes)
 		atomic64_inc(&req->binding->thrashing);
 	req->retry.thrashes |= thrashes;
@@ -357,9 +357,10 @@ bool hmmrt_request_pinned(const struct hmmrt_request *req)
 
 	if (!req->knobs.of[HMMRT_KNOB_THRASHING_ENABLE])
 		return false;
-	mutex_lock(&req->block->lock);
-	pinned = hmmrt_policy_is_pinned(&req->block->thrashing, hmmrt_now_us());
-	mutex_unlock(&req->block->lock);
+	mutex_lock(&req->window.block->lock);
+	pinned = hmmrt_policy_is_pinned(&req->window.block->thrashing,
+					hmmrt_now_us());
+	mutex_unlock(&req->window.block->lock);
 	return pinned;
 }
 

@@ -19,8 +19,8 @@ struct hmmrt_request *hmmrt_request_open(struct hmmrt_space *space,
 					 const struct hmmrt_request_args *args);
 void hmmrt_request_close(struct hmmrt_request *req);
 int hmmrt_request_lock_mm(struct hmmrt_request *req, struct mm_struct *mm);
-int hmmrt_request_lookup(struct mm_struct *mm, struct hmmrt_request *req,
-			 unsigned long start, unsigned long end);
+int hmmrt_window_lookup(struct hmmrt_window *window, struct mm_struct *mm,
+			unsigned long start, unsigned long end);
 bool hmmrt_huge_fails(struct hmmrt_space *space);
 void hmmrt_request_aim(struct hmmrt_request *req, unsigned long addr,
 		       unsigned int access);

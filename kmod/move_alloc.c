@@ -81,7 +81,7 @@ static unsigned int longest_run(const unsigned long *wanted, unsigned int first,
 static bool alloc_run(struct hmmrt_request *req, unsigned int at,
 		      unsigned int end, struct page **pages, unsigned int *got)
 {
-	unsigned int index = hmmrt_request_index_in_block(req, 0);
+	unsigned int index = hmmrt_window_index(&req->window, 0);
 	unsigned int n = find_next_zero_bit(req->wanted, end, at) - at, some;
 
 	some = hmmrt_vram_alloc(req->binding->account, index + at, n, pages,
@@ -132,8 +132,8 @@ static void memory_refused(struct hmmrt_request *req)
 	atomic64_inc(quota ? &binding->quota_refusals :
 			     &binding->memory_refusals);
 	hmmrt_event(&binding->space->events, .type = HMMRT_EVENT_REFUSAL,
-		    .device = binding->dev->id, .addr = req->start,
-		    .pages = hmmrt_request_pages(req),
+		    .device = binding->dev->id, .addr = req->window.start,
+		    .pages = hmmrt_window_pages(&req->window),
 		    .reason = hmmrt_request_stay_reason(req));
 }
 
@@ -171,7 +171,7 @@ static void alloc_check(const struct hmmrt_request *req, unsigned int first,
 
 	if (!IS_ENABLED(CONFIG_DEBUG_VM))
 		return;
-	VM_WARN_ON_ONCE(end > hmmrt_request_pages(req));
+	VM_WARN_ON_ONCE(end > hmmrt_window_pages(&req->window));
 	for (i = first; i < end; i++) {
 		VM_WARN_ON_ONCE(pages[i - first] && !test_bit(i, req->wanted));
 		n += !!pages[i - first];

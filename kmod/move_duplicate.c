@@ -91,7 +91,7 @@ static bool block_has_duplicates(struct hmmrt_block *block)
 bool hmmrt_duplicates_let_split(const struct hmmrt_request *req,
 				unsigned int first, unsigned int count)
 {
-	struct hmmrt_block *block = req->block;
+	struct hmmrt_block *block = req->window.block;
 
 	lockdep_assert_held(&block->migrate);
 	if (count == HMMRT_BLOCK_PAGES ||
@@ -116,15 +116,16 @@ struct run {
 	bool shared;
 };
 
-static unsigned long run_start(const struct hmmrt_request *req,
+static unsigned long run_start(const struct hmmrt_window *window,
 			       const struct run *run)
 {
-	return hmmrt_request_addr(req, run->first);
+	return hmmrt_window_addr(window, run->first);
 }
 
-static struct hmmrt_block_map *req_map(const struct hmmrt_request *req)
+static unsigned long run_end(const struct hmmrt_window *window,
+			     const struct run *run)
 {
-	return req->block->maps[req->binding->dev->id];
+	return hmmrt_window_addr(window, run->first + run->count);
 }
 
 static bool can_share(struct page *page)
@@ -149,7 +150,7 @@ static bool page_suits(struct page *page)
  */
 static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 {
-	unsigned int i, n = hmmrt_request_pages(req), end = 0;
+	unsigned int i, n = hmmrt_window_pages(&req->window), end = 0;
 	u32 id = req->binding->dev->id;
 	struct hmmrt_region_cache cache = {};
 
@@ -157,19 +158,21 @@ static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 	req->result.there = 0;
 	bitmap_zero(req->wanted, HMMRT_BLOCK_PAGES);
 	bitmap_zero(req->shared, HMMRT_BLOCK_PAGES);
-	mutex_lock(&req->block->lock);
+	mutex_lock(&req->window.block->lock);
 	for (i = 0; i < n; i++) {
-		unsigned int index = hmmrt_request_index_in_block(req, i);
+		unsigned int index =
+			hmmrt_window_index(&req->window, i);
 		unsigned long pfn = req->pfns[i];
 		struct page *page = NULL;
 		bool shared;
 
 		if ((pfn & HMM_PFN_VALID) && !(pfn & HMM_PFN_ERROR))
 			page = hmm_pfn_to_page(pfn);
-		if (hmmrt_has_duplicate(req->block, id, index) ||
+		if (hmmrt_has_duplicate(req->window.block, id, index) ||
 		    (page && hmmrt_region_cache_device(&cache, page) ==
 				     req->binding->dev)) {
-			hmmrt_outcome_set(req, hmmrt_request_addr(req, i), 1,
+			hmmrt_outcome_set(req,
+					  hmmrt_window_addr(&req->window, i), 1,
 					  HMMRT_OUTCOME_THERE);
 			req->result.there++;
 			continue;
@@ -180,9 +183,9 @@ static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 		 * This device has no duplicate, so any that exist are on
 		 * others.
 		 */
-		shared = hmmrt_duplicates_of(req->block, index);
+		shared = hmmrt_duplicates_of(req->window.block, index);
 		/* A present entry must be removed first, not replaced. */
-		if (shared && test_bit(index, req_map(req)->mapped))
+		if (shared && test_bit(index, hmmrt_request_map(req)->mapped))
 			continue;
 		if (shared)
 			__set_bit(i, req->shared);
@@ -190,25 +193,25 @@ static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 		*first = min(*first, i);
 		end = i + 1;
 	}
-	mutex_unlock(&req->block->lock);
+	mutex_unlock(&req->window.block->lock);
 	return end > *first ? end - *first : 0;
 }
 
 static int duplicates_alloc(struct hmmrt_request *req)
 {
-	struct hmmrt_block_map *map = req_map(req);
+	struct hmmrt_block_map *map = hmmrt_request_map(req);
 	struct hmmrt_duplicates *duplicates;
 
-	lockdep_assert_held(&req->block->migrate);
+	lockdep_assert_held(&req->window.block->migrate);
 	/* Set once, under block->migrate. */
 	if (map->duplicates)
 		return 0;
 	duplicates = kvzalloc(sizeof(*duplicates), GFP_KERNEL_ACCOUNT);
 	if (!duplicates)
 		return -ENOMEM;
-	mutex_lock(&req->block->lock);
+	mutex_lock(&req->window.block->lock);
 	map->duplicates = duplicates;
-	mutex_unlock(&req->block->lock);
+	mutex_unlock(&req->window.block->lock);
 	return 0;
 }
 
@@ -341,16 +344,16 @@ static void copy_run(struct hmmrt_request *req, const struct run *run,
 static bool is_duplicated(const struct hmmrt_request *req,
 			  const struct run *run)
 {
-	unsigned long start = run_start(req, run);
-	unsigned long end = hmmrt_request_addr(req, run->first + run->count);
-	unsigned long run_end = end;
+	unsigned long start = run_start(&req->window, run);
+	unsigned long end = run_end(&req->window, run), last = end;
 	struct hmmrt_advice advice;
 
-	lockdep_assert_not_held(&req->block->lock);
+	lockdep_assert_not_held(&req->window.block->lock);
 	if (req->knobs.of[HMMRT_KNOB_READ_DUPLICATION])
 		return true;
-	advice = hmmrt_advice_at(req->block->span->space, start, &start, &end);
-	return (advice.flags & HMMRT_RANGE_READ_MOSTLY) && end == run_end;
+	advice = hmmrt_advice_at(req->window.block->span->space, start, &start,
+				 &end);
+	return (advice.flags & HMMRT_RANGE_READ_MOSTLY) && end == last;
 }
 
 /* Map the duplicates for the device, if they are still valid. */
@@ -359,9 +362,10 @@ static int commit_run(struct hmmrt_request *req, const struct run *run,
 		      struct list_head *spare)
 {
 	struct hmmrt_binding *binding = req->binding;
-	struct hmmrt_block *block = req->block;
-	struct hmmrt_block_map *map = req_map(req);
-	unsigned int base = hmmrt_request_index_in_block(req, run->first);
+	struct hmmrt_block *block = req->window.block;
+	struct hmmrt_block_map *map = hmmrt_request_map(req);
+	unsigned int base =
+		hmmrt_window_index(&req->window, run->first);
 	hmmrt_pte_t *ptes = req->duplicate_ptes;
 	unsigned int i;
 
@@ -405,12 +409,14 @@ static int commit_run(struct hmmrt_request *req, const struct run *run,
 		__set_bit(base + i, map->mapped);
 		__clear_bit(base + i, map->writable);
 		hmmrt_duplicate_check(map, base + i, binding->dev);
-		hmmrt_outcome_set(req, hmmrt_request_addr(req, run->first + i), 1,
-				  HMMRT_OUTCOME_MOVED);
+		hmmrt_outcome_set(
+			req, hmmrt_window_addr(&req->window, run->first + i), 1,
+			HMMRT_OUTCOME_MOVED);
 		req->result.copied++;
 	}
 	hmmrt_map_check(block, binding->dev->id);
-	binding->dev->ops->map(binding, run_start(req, run), ptes, run->count);
+	binding->dev->ops->map(binding, run_start(&req->window, run), ptes,
+			       run->count);
 	mutex_unlock(&block->lock);
 	return 0;
 }
@@ -448,10 +454,9 @@ static int share_run(struct hmmrt_request *req, const struct run *run,
 		     struct page **from)
 {
 	struct migrate_vma args = {
-		.vma = req->vma,
-		.start = run_start(req, run),
-		.end = run_start(req, run) +
-		       ((unsigned long)run->count << PAGE_SHIFT),
+		.vma = req->window.vma,
+		.start = run_start(&req->window, run),
+		.end = run_end(&req->window, run),
 		.src = req->src + run->first,
 		.dst = req->dst + run->first,
 		.pgmap_owner = hmmrt_pgmap_owner(),
@@ -459,7 +464,7 @@ static int share_run(struct hmmrt_request *req, const struct run *run,
 	};
 	int rc;
 
-	lockdep_assert_held(&req->block->migrate);
+	lockdep_assert_held(&req->window.block->migrate);
 	/* Duplicates of the rest are gone too and must be made again. */
 	if (hmmrt_duplicates_let_split(req, run->first, run->count)) {
 		memset(from, 0, run->count * sizeof(*from));
@@ -480,16 +485,15 @@ static int see_shared(struct hmmrt_request *req, const struct run *run,
 		      struct page **from, unsigned long *seq)
 {
 	struct hmm_range range = {
-		.start = run_start(req, run),
-		.end = run_start(req, run) +
-		       ((unsigned long)run->count << PAGE_SHIFT),
+		.start = run_start(&req->window, run),
+		.end = run_end(&req->window, run),
 		.hmm_pfns = req->dst,
 		.dev_private_owner = hmmrt_pgmap_owner(),
 	};
 	unsigned int i;
 	int rc;
 
-	rc = hmmrt_block_snapshot(req->block, &range, seq);
+	rc = hmmrt_block_snapshot(req->window.block, &range, seq);
 	for (i = 0; i < run->count && !rc; i++) {
 		unsigned long pfn = req->dst[i];
 
@@ -514,7 +518,7 @@ static struct page *original_of(const struct hmmrt_block_map *map,
 static int hold_shared(struct hmmrt_request *req, const struct run *run,
 		       struct page **from, unsigned long seq)
 {
-	struct hmmrt_block *block = req->block;
+	struct hmmrt_block *block = req->window.block;
 	u32 id, own = req->binding->dev->id;
 	unsigned int i;
 	int rc = 0;
@@ -523,7 +527,8 @@ static int hold_shared(struct hmmrt_request *req, const struct run *run,
 	if (hmmrt_block_read_retry(block, seq))
 		rc = -EAGAIN;
 	for (i = 0; i < run->count; i++) {
-		unsigned int index = hmmrt_request_index_in_block(req, run->first + i);
+		unsigned int index = hmmrt_window_index(
+			&req->window, run->first + i);
 
 		from[i] = NULL;
 		for (id = 0; id < HMMRT_MAX_DEVICES && !rc && !from[i]; id++)
@@ -548,7 +553,7 @@ static int duplicate_run(struct hmmrt_request *req, const struct run *run,
 	int rc;
 
 	if (run->shared) {
-		seq = hmmrt_block_read_begin(req->block, NULL);
+		seq = hmmrt_block_read_begin(req->window.block, NULL);
 		rc = hold_shared(req, run, req->from, seq);
 	} else {
 		rc = share_run(req, run, req->from);
@@ -630,7 +635,7 @@ static int duplicate_locked(struct hmmrt_request *req)
 	u8 stayed;
 	int rc;
 
-	lockdep_assert_held(&req->block->migrate);
+	lockdep_assert_held(&req->window.block->migrate);
 	rc = hmmrt_snapshot_begin(req);
 	if (!rc)
 		rc = hmmrt_snapshot_widen(req);
@@ -648,7 +653,8 @@ static int duplicate_locked(struct hmmrt_request *req)
 	stayed = HMMRT_OUTCOME_STAYED(hmmrt_request_stay_reason(req));
 	for (i = first; i < first + count; i++)
 		if (test_bit(i, req->wanted) && !req->pages[i])
-			hmmrt_outcome_set(req, hmmrt_request_addr(req, i), 1,
+			hmmrt_outcome_set(req,
+					  hmmrt_window_addr(&req->window, i), 1,
 					  stayed);
 	rc = copy_runs(req, first, count, &spare);
 	hmmrt_vram_free_unused(req->binding->dev, req->pages + first, count);
@@ -679,18 +685,19 @@ int hmmrt_duplicate_window(struct hmmrt_request *req)
 	u64 copied_before = req->result.copied;
 	int rc;
 
-	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
+	lockdep_assert_held(&req->window.vma->vm_mm->mmap_lock);
 	hmmrt_request_check(req);
 	if (!hmmrt_duplicates_work())
 		return 0;
-	rc = hmmrt_block_migrate_lock(req->block);
+	rc = hmmrt_block_migrate_lock(req->window.block);
 	if (rc)
 		return rc;
 	rc = duplicate_locked(req);
-	hmmrt_block_migrate_unlock(req->block);
+	hmmrt_block_migrate_unlock(req->window.block);
 	if (req->result.copied > copied_before)
 		hmmrt_event(&req->binding->space->events,
-			    .type = HMMRT_EVENT_DUPLICATE, .addr = req->start,
+			    .type = HMMRT_EVENT_DUPLICATE,
+			    .addr = req->window.start,
 			    .pages = req->result.copied - copied_before,
 			    .device = req->binding->dev->id);
 	return rc;

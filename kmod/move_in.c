@@ -55,7 +55,7 @@ static void note_stays(struct hmmrt_request *req, unsigned long addr,
 static bool plan_page(struct hmmrt_request *req, struct plan *plan,
 		      struct hmmrt_region_cache *cache, unsigned int i)
 {
-	unsigned long addr = hmmrt_request_addr(req, i);
+	unsigned long addr = hmmrt_window_addr(&req->window, i);
 	unsigned long pfn = req->pfns[i];
 	struct hmmrt_device *dev = NULL;
 	struct page *page = NULL;
@@ -91,7 +91,7 @@ static bool plan_page(struct hmmrt_request *req, struct plan *plan,
  */
 static struct plan make_plan(struct hmmrt_request *req, unsigned int from)
 {
-	unsigned int i, n = hmmrt_request_pages(req);
+	unsigned int i, n = hmmrt_window_pages(&req->window);
 	struct plan plan = { .first = n };
 	struct hmmrt_region_cache cache = {};
 
@@ -281,7 +281,7 @@ static void assign_huge(struct migrate_vma *args, struct page **pages)
 static enum hmmrt_stay why_unassigned(const struct hmmrt_request *req,
 				      unsigned long addr)
 {
-	return test_bit((addr - req->start) >> PAGE_SHIFT, req->wanted) ?
+	return test_bit((addr - req->window.start) >> PAGE_SHIFT, req->wanted) ?
 		       hmmrt_request_stay_reason(req) :
 		       HMMRT_STAY_BUSY;
 }
@@ -307,7 +307,7 @@ static void assign_vram(struct hmmrt_request *req, struct migrate_vma *args,
 		 * The core would map a writable page where userfaultfd awaits a
 		 * write.
 		 */
-		if (!page && userfaultfd_wp(req->vma)) {
+		if (!page && userfaultfd_wp(req->window.vma)) {
 			note_stays(req, addr, n, HMMRT_STAY_WATCHED);
 			continue;
 		}
@@ -350,7 +350,7 @@ static void count_moved(struct hmmrt_request *req,
 			req->result.moved_from[hmmrt_page_device(page)->id] +=
 				n;
 		hmmrt_outcome_set(req, addr, n, HMMRT_OUTCOME_MOVED);
-		hmmrt_history_note(req->block, addr, n, word);
+		hmmrt_history_note(req->window.block, addr, n, word);
 	}
 }
 
@@ -374,9 +374,9 @@ static struct migrate_vma plan_args(struct hmmrt_request *req,
 				    const struct plan *plan)
 {
 	struct migrate_vma args = {
-		.vma = req->vma,
-		.start = hmmrt_request_addr(req, plan->first),
-		.end = hmmrt_request_addr(req, plan->end),
+		.vma = req->window.vma,
+		.start = hmmrt_window_addr(&req->window, plan->first),
+		.end = hmmrt_window_addr(&req->window, plan->end),
 		.src = req->src,
 		.dst = req->dst,
 		.pgmap_owner = hmmrt_pgmap_owner(),
@@ -385,7 +385,7 @@ static struct migrate_vma plan_args(struct hmmrt_request *req,
 	};
 
 	if (plan->huge && is_whole_chunk(req->pages) &&
-	    !hmmrt_huge_fails(req->block->span->space))
+	    !hmmrt_huge_fails(req->window.block->span->space))
 		args.flags |= HMMRT_SELECT_COMPOUND;
 	return args;
 }
@@ -405,7 +405,7 @@ static void finish_move(struct hmmrt_request *req, struct migrate_vma *args)
 	};
 	unsigned int i;
 
-	lockdep_assert_held(&req->block->migrate);
+	lockdep_assert_held(&req->window.block->migrate);
 	assign_vram(req, args, pages);
 	hmmrt_episode_phase(HMMRT_PHASE_COPY);
 	copy_in(req->binding->dev, &copies, args->npages);
@@ -459,9 +459,9 @@ static int move_planned(struct hmmrt_request *req, unsigned int *from)
 	unsigned int got;
 	int rc;
 
-	lockdep_assert_held(&req->block->migrate);
+	lockdep_assert_held(&req->window.block->migrate);
 	rc = snapshot_and_plan(req, *from, &plan);
-	*from = hmmrt_request_pages(req);
+	*from = hmmrt_window_pages(&req->window);
 	if (rc || plan.first >= plan.end)
 		return rc;
 	hmmrt_request_check(req);
@@ -479,7 +479,7 @@ static int move_planned(struct hmmrt_request *req, unsigned int *from)
 		return 0;
 	}
 	args = plan_args(req, &plan);
-	hmmrt_history_prepare(req->block);
+	hmmrt_history_prepare(req->window.block);
 	hmmrt_duplicates_let_split(req, plan.first, plan.end - plan.first);
 	hmmrt_episode_phase(HMMRT_PHASE_UNMAP);
 	rc = migrate_vma_setup(&args);
@@ -509,9 +509,9 @@ int hmmrt_migrate_to_device(struct hmmrt_request *req)
 	unsigned int from = 0;
 	int rc;
 
-	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
+	lockdep_assert_held(&req->window.vma->vm_mm->mmap_lock);
 	hmmrt_episode_begin(&episode, HMMRT_PHASE_DECIDE);
-	rc = hmmrt_block_migrate_lock(req->block);
+	rc = hmmrt_block_migrate_lock(req->window.block);
 	if (rc) {
 		hmmrt_episode_cancel(&episode);
 		return rc;
@@ -521,14 +521,13 @@ int hmmrt_migrate_to_device(struct hmmrt_request *req)
 	req->result.there = 0;
 	do {
 		rc = move_planned(req, &from);
-	} while (!rc && from < hmmrt_request_pages(req));
+	} while (!rc && from < hmmrt_window_pages(&req->window));
 	if (req->result.moved > moved_before)
 		hmmrt_thrashing_moved_in(req, began);
-	hmmrt_block_migrate_unlock(req->block);
-	hmmrt_episode_end_moved(&episode, &req->binding->space->events,
-				req->result.moved_from,
-				req->result.moved - moved_before,
-				.cause = req->args.cause, .addr = req->start,
-				.to = req->binding->dev->id);
+	hmmrt_block_migrate_unlock(req->window.block);
+	hmmrt_episode_end_moved(
+		&episode, &req->binding->space->events, req->result.moved_from,
+		req->result.moved - moved_before, .cause = req->args.cause,
+		.addr = req->window.start, .to = req->binding->dev->id);
 	return rc;
 }

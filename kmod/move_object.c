@@ -198,7 +198,7 @@ int hmmrt_extent_to_device(struct hmmrt_request *req,
 	hmmrt_extent_set_chunk(extent, dev, chunk);
 	req->result.moved += HMMRT_CHUNK_PAGES;
 	hmmrt_event(&req->binding->space->events, .type = HMMRT_EVENT_MIGRATION,
-		    .cause = req->args.cause, .addr = req->start,
+		    .cause = req->args.cause, .addr = req->window.start,
 		    .pages = HMMRT_CHUNK_PAGES, .from = from, .to = dev->id);
 	return 0;
 }

@@ -342,8 +342,8 @@ static bool migrate_huge_out(struct hmmrt_request *req,
 			     struct hmmrt_move_out *out, int *rc)
 {
 	if (!(req->pfns[0] & HMM_PFN_VALID) || !hmmrt_request_is_huge(req) ||
-	    !hmmrt_host_alloc_huge(req->block->span->space, req->vma,
-				   req->start, to))
+	    !hmmrt_host_alloc_huge(req->window.block->span->space,
+				   req->window.vma, req->window.start, to))
 		return false;
 	args->flags |= HMMRT_SELECT_COMPOUND;
 	*rc = migrate_window_out(args, to, out);
@@ -371,20 +371,20 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 	const struct hmmrt_device *dev =
 		req->binding && !req->args.all_devices ? req->binding->dev :
 							 NULL;
-	unsigned int n = hmmrt_request_pages(req);
+	unsigned int n = hmmrt_window_pages(&req->window);
 	struct migrate_vma args = {
-		.vma = req->vma,
-		.start = req->start,
-		.end = req->end,
+		.vma = req->window.vma,
+		.start = req->window.start,
+		.end = req->window.end,
 		.src = req->src,
 		.dst = req->dst,
 		.pgmap_owner = hmmrt_pgmap_owner(),
 		.flags = dev ? hmmrt_select_device(dev) :
 			       MIGRATE_VMA_SELECT_DEVICE_PRIVATE |
-				       MIGRATE_VMA_SELECT_DEVICE_COHERENT,
+					 MIGRATE_VMA_SELECT_DEVICE_COHERENT,
 	};
 	struct hmmrt_move_out out = {
-		.block = req->block,
+		.block = req->window.block,
 		.req = req,
 		.cause = req->args.cause,
 		.dev = dev,
@@ -394,7 +394,7 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 	struct hmmrt_host_pages to = {};
 	int rc = 0;
 
-	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
+	lockdep_assert_held(&req->window.vma->vm_mm->mmap_lock);
 	hmmrt_request_check(req);
 	to.page = kmalloc_array(n, sizeof(to.page[0]), GFP_KERNEL_ACCOUNT);
 	if (!to.page)
@@ -403,7 +403,7 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 	to.strict = req->args.node != NUMA_NO_NODE;
 	to.node = to.strict ? req->args.node : hmmrt_advised_node(&req->advice);
 	if (!migrate_huge_out(req, &args, &to, &out, &rc)) {
-		hmmrt_host_alloc(req->vma, req->start, &to, n, n);
+		hmmrt_host_alloc(req->window.vma, req->window.start, &to, n, n);
 		rc = migrate_window_out(&args, &to, &out);
 		hmmrt_host_free(&to);
 	}
@@ -411,15 +411,15 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 	if (out.raced)
 		rc = -EAGAIN;
 	req->result.moved += out.moved;
-	hmmrt_moved_out(&req->block->span->space->events, &episode, &args,
-			&out);
+	hmmrt_moved_out(&req->window.block->span->space->events, &episode,
+			&args, &out);
 	return rc == -EINVAL ? 0 : rc;
 }
 
 /* Count the pages that are on no device; with a binding, not on its device. */
 static unsigned long pages_there(struct hmmrt_request *req)
 {
-	unsigned long i, n = hmmrt_request_pages(req), count = 0;
+	unsigned long i, n = hmmrt_window_pages(&req->window), count = 0;
 	struct hmmrt_region_cache cache = {};
 
 	for (i = 0; i < n; i++) {
@@ -431,7 +431,7 @@ static unsigned long pages_there(struct hmmrt_request *req)
 							hmm_pfn_to_page(pfn));
 		if (dev && (!req->binding || req->binding->dev == dev))
 			continue;
-		hmmrt_outcome_set(req, req->start + (i << PAGE_SHIFT), 1,
+		hmmrt_outcome_set(req, req->window.start + (i << PAGE_SHIFT), 1,
 				  HMMRT_OUTCOME_THERE);
 		count++;
 	}
@@ -445,7 +445,7 @@ static unsigned long pages_there(struct hmmrt_request *req)
  */
 static int unreadable_to_host(struct hmmrt_request *req)
 {
-	unsigned long i, n = hmmrt_request_pages(req);
+	unsigned long i, n = hmmrt_window_pages(&req->window);
 	int rc;
 
 	memset(req->pfns, 0, n * sizeof(req->pfns[0]));
@@ -473,11 +473,11 @@ static int unreadable_to_host(struct hmmrt_request *req)
  */
 int hmmrt_window_to_host(struct hmmrt_request *req)
 {
-	unsigned long n = hmmrt_request_pages(req);
+	unsigned long n = hmmrt_window_pages(&req->window);
 	int rc;
 
 	req->result.there = 0;
-	if (!(req->vma->vm_flags & VM_READ))
+	if (!(req->window.vma->vm_flags & VM_READ))
 		return unreadable_to_host(req);
 	rc = hmmrt_snapshot_begin(req);
 	if (!rc)

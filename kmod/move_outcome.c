@@ -22,9 +22,11 @@
 void hmmrt_outcome_set(struct hmmrt_request *req, unsigned long addr,
 		       unsigned int n, u8 outcome)
 {
-	unsigned int i = hmmrt_index_in_block(req->block, addr), end = i + n;
+	unsigned int i = hmmrt_index_in_block(req->window.block, addr),
+		     end = i + n;
 
-	VM_WARN_ON_ONCE(addr < req->block->start || end > HMMRT_BLOCK_PAGES);
+	VM_WARN_ON_ONCE(addr < req->window.block->start ||
+			end > HMMRT_BLOCK_PAGES);
 	for (; i < end; i++)
 		if (req->outcomes[i] != HMMRT_OUTCOME_MOVED)
 			req->outcomes[i] = outcome;
@@ -33,13 +35,13 @@ void hmmrt_outcome_set(struct hmmrt_request *req, unsigned long addr,
 /* The outcomes of the window, in the order of its pages. */
 u8 *hmmrt_outcomes(struct hmmrt_request *req)
 {
-	return &req->outcomes[hmmrt_request_index_in_block(req, 0)];
+	return &req->outcomes[hmmrt_window_index(&req->window, 0)];
 }
 
 /* Reset the outcomes for another attempt. */
 void hmmrt_outcomes_reopen(struct hmmrt_request *req)
 {
-	hmmrt_outcome_set(req, req->block->start, HMMRT_BLOCK_PAGES,
+	hmmrt_outcome_set(req, req->window.block->start, HMMRT_BLOCK_PAGES,
 			  HMMRT_OUTCOME_OPEN);
 }
 
@@ -64,17 +66,17 @@ static bool folio_is_held(struct folio *folio, unsigned int duplicates)
 }
 
 /* Why a page did not move. A hole or the zero page has nothing to move. */
-static enum hmmrt_stay page_stay(const struct hmmrt_request *req,
+static enum hmmrt_stay page_stay(const struct hmmrt_window *window,
 				 unsigned int index, unsigned long pfn)
 {
-	unsigned int duplicates = hmmrt_duplicates_of(req->block, index);
+	unsigned int duplicates = hmmrt_duplicates_of(window->block, index);
 	struct folio *folio = NULL;
 
 	if (pfn & HMM_PFN_VALID)
 		folio = page_folio(hmm_pfn_to_page(pfn));
 	if (!folio || !folio_test_anon(folio))
-		return userfaultfd_missing(req->vma) ||
-				       userfaultfd_wp(req->vma) ?
+		return userfaultfd_missing(window->vma) ||
+				       userfaultfd_wp(window->vma) ?
 			       HMMRT_STAY_WATCHED :
 			       HMMRT_STAY_BUSY;
 	if (folio_test_ksm(folio))
@@ -98,7 +100,7 @@ static u8 outcome_explain(const struct hmmrt_request *req, int vma_stays,
 		return HMMRT_OUTCOME_THERE;
 	if (req->binding && vma_stays >= 0)
 		return HMMRT_OUTCOME_STAYED(vma_stays);
-	return HMMRT_OUTCOME_STAYED(page_stay(req, index, pfn));
+	return HMMRT_OUTCOME_STAYED(page_stay(&req->window, index, pfn));
 }
 
 /**
@@ -110,26 +112,26 @@ static u8 outcome_explain(const struct hmmrt_request *req, int vma_stays,
  */
 int hmmrt_outcomes_explain(struct hmmrt_request *req)
 {
-	unsigned long i, n = hmmrt_request_pages(req);
-	struct hmmrt_block *block = req->block;
+	unsigned long i, n = hmmrt_window_pages(&req->window);
+	struct hmmrt_block *block = req->window.block;
 	u8 *outcomes = hmmrt_outcomes(req);
 	unsigned int base;
 	int rc, vma_stays;
 
-	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
+	lockdep_assert_held(&req->window.vma->vm_mm->mmap_lock);
 	if (!memchr(outcomes, HMMRT_OUTCOME_OPEN, n))
 		return 0;
 	rc = hmmrt_snapshot(req);
 	if (rc)
 		return rc;
-	vma_stays = hmmrt_vma_stays(req->vma);
+	vma_stays = hmmrt_vma_stays(req->window.vma);
 	if (vma_stays < 0 && ((req->advice.flags & HMMRT_RANGE_NO_MIGRATE) ||
 			      (req->duplicate && !hmmrt_duplicates_work())))
 		vma_stays = HMMRT_STAY_POLICY;
 	mutex_lock(&block->lock);
 	if (hmmrt_block_read_retry(block, req->seq))
 		rc = -EAGAIN;
-	base = hmmrt_request_index_in_block(req, 0);
+	base = hmmrt_window_index(&req->window, 0);
 	for (i = 0; i < n && !rc; i++)
 		if (outcomes[i] == HMMRT_OUTCOME_OPEN)
 			outcomes[i] = outcome_explain(req, vma_stays, base + i,

@@ -20,7 +20,7 @@ struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
 	memset(req, 0, offsetof(struct hmmrt_request, pfns));
 	memset(req->outcomes, HMMRT_OUTCOME_OPEN, sizeof(req->outcomes));
 	req->binding = binding;
-	req->block = block;
+	req->window.block = block;
 	req->advice = hmmrt_no_advice;
 	if (args)
 		req->args = *args;
@@ -79,7 +79,7 @@ err_put:
 
 void hmmrt_request_close(struct hmmrt_request *req)
 {
-	struct hmmrt_block *block = req->block;
+	struct hmmrt_block *block = req->window.block;
 
 	hmmrt_request_free(req);
 	hmmrt_block_put(block);
@@ -115,16 +115,15 @@ int hmmrt_request_lock_mm(struct hmmrt_request *req, struct mm_struct *mm)
 	return hmmrt_mmap_read_lock(mm, req->args.nowait);
 }
 
-/* Fill in the part of [start, end) that one mapping covers. */
-int hmmrt_request_lookup(struct mm_struct *mm, struct hmmrt_request *req,
-			 unsigned long start, unsigned long end)
+/* Work on the part of [start, end) that the mapping at @start covers. */
+int hmmrt_window_lookup(struct hmmrt_window *window, struct mm_struct *mm,
+			unsigned long start, unsigned long end)
 {
 	lockdep_assert_held(&mm->mmap_lock);
-	req->vma = vma_lookup(mm, start);
-	if (!req->vma)
+	window->vma = vma_lookup(mm, start);
+	if (!window->vma)
 		return -EFAULT;
-	req->start = start;
-	req->end = min(end, req->vma->vm_end);
+	hmmrt_window_set(window, window->vma, start, end);
 	return 0;
 }
 

@@ -63,13 +63,13 @@ int hmmrt_block_snapshot(struct hmmrt_block *block, struct hmm_range *range,
 int hmmrt_snapshot(struct hmmrt_request *req)
 {
 	struct hmm_range range = {
-		.start = req->start,
-		.end = req->end,
+		.start = req->window.start,
+		.end = req->window.end,
 		.hmm_pfns = req->pfns,
 		.dev_private_owner = hmmrt_pgmap_owner(),
 	};
 
-	return hmmrt_block_snapshot(req->block, &range, &req->seq);
+	return hmmrt_block_snapshot(req->window.block, &range, &req->seq);
 }
 
 /**
@@ -85,7 +85,7 @@ int hmmrt_snapshot_begin(struct hmmrt_request *req) __acquires(&hmmrt_srcu)
 	unsigned int try = 0;
 	int rc;
 
-	lockdep_assert_held(&req->block->span->space->mm->mmap_lock);
+	lockdep_assert_held(&req->window.block->span->space->mm->mmap_lock);
 	for (;;) {
 		rc = hmmrt_snapshot(req);
 		req->srcu = srcu_read_lock(&hmmrt_srcu);
@@ -93,7 +93,7 @@ int hmmrt_snapshot_begin(struct hmmrt_request *req) __acquires(&hmmrt_srcu)
 		 * A device that goes away has invalidated its pages before it
 		 * waits for sections of hmmrt_srcu.
 		 */
-		if (rc || !hmmrt_block_read_retry(req->block, req->seq))
+		if (rc || !hmmrt_block_read_retry(req->window.block, req->seq))
 			return rc;
 		if (++try == SNAPSHOT_TRIES)
 			return -EAGAIN;
@@ -115,13 +115,14 @@ void hmmrt_snapshot_end(struct hmmrt_request *req) __releases(&hmmrt_srcu)
  */
 bool hmmrt_request_is_huge(const struct hmmrt_request *req)
 {
-	if (!HMMRT_HAS_DEVICE_THP || req->start != req->block->start ||
-	    req->end != req->start + HMMRT_BLOCK_SIZE)
+	if (!HMMRT_HAS_DEVICE_THP ||
+	    req->window.start != req->window.block->start ||
+	    req->window.end != req->window.start + HMMRT_BLOCK_SIZE)
 		return false;
 	if (req->pfns[0] & HMM_PFN_VALID)
 		return hmm_pfn_to_map_order(req->pfns[0]) ==
 		       HMMRT_BLOCK_SHIFT - PAGE_SHIFT;
-	return (req->vma->vm_flags & VM_HUGEPAGE) &&
+	return (req->window.vma->vm_flags & VM_HUGEPAGE) &&
 	       !memchr_inv(req->pfns, 0, sizeof(req->pfns));
 }
 
@@ -131,20 +132,21 @@ bool hmmrt_request_is_huge(const struct hmmrt_request *req)
  */
 static bool block_is_alike(const struct hmmrt_request *req)
 {
-	unsigned long start = req->block->start;
+	unsigned long start = req->window.block->start;
 	unsigned long end = start + HMMRT_BLOCK_SIZE;
 
-	return req->vma->vm_start <= start && req->vma->vm_end >= end &&
-	       req->one_advice && !req->advice.granularity;
+	return req->window.vma->vm_start <= start &&
+	       req->window.vma->vm_end >= end && req->one_advice &&
+	       !req->advice.granularity;
 }
 
 /* Widen the window if policy takes more than it, judged by its snapshot. */
 static bool window_widen(struct hmmrt_request *req)
 {
-	struct hmmrt_block *block = req->block;
+	struct hmmrt_block *block = req->window.block;
 	struct hmmrt_policy_window old = {
-		.first = hmmrt_request_index_in_block(req, 0),
-		.count = hmmrt_request_pages(req),
+		.first = hmmrt_window_index(&req->window, 0),
+		.count = hmmrt_window_pages(&req->window),
 	};
 	struct hmmrt_policy_window win;
 	unsigned long pfn;
@@ -157,8 +159,10 @@ static bool window_widen(struct hmmrt_request *req)
 		return false;
 	win = hmmrt_policy_huge_window(old, hmm_pfn_to_map_order(pfn),
 				       block_is_alike(req));
-	req->start = block->start + ((unsigned long)win.first << PAGE_SHIFT);
-	req->end = req->start + ((unsigned long)win.count << PAGE_SHIFT);
+	req->window.start =
+		block->start + ((unsigned long)win.first << PAGE_SHIFT);
+	req->window.end =
+		req->window.start + ((unsigned long)win.count << PAGE_SHIFT);
 	return win.count != old.count;
 }
 
@@ -192,7 +196,7 @@ static bool needs_cow(unsigned long pfn)
  */
 bool hmmrt_mark_cow(struct hmmrt_request *req)
 {
-	unsigned int i, n = hmmrt_request_pages(req);
+	unsigned int i, n = hmmrt_window_pages(&req->window);
 
 	bitmap_zero(req->to_touch, HMMRT_BLOCK_PAGES);
 	for (i = 0; i < n; i++)
@@ -232,7 +236,7 @@ static struct hmmrt_page_state page_state(unsigned long pfn)
 static int snapshot_once(struct mm_struct *mm, struct hmmrt_request *req,
 			 struct hmmrt_page_state *pages)
 {
-	unsigned long i, n = hmmrt_request_pages(req);
+	unsigned long i, n = hmmrt_window_pages(&req->window);
 	int rc;
 
 	if (mmap_read_lock_killable(mm))
@@ -240,7 +244,7 @@ static int snapshot_once(struct mm_struct *mm, struct hmmrt_request *req,
 	rc = hmmrt_snapshot_begin(req);
 	for (i = 0; i < n && !rc; i++)
 		pages[i] = page_state(req->pfns[i]);
-	if (!rc && hmmrt_block_read_retry(req->block, req->seq))
+	if (!rc && hmmrt_block_read_retry(req->window.block, req->seq))
 		rc = -EAGAIN;
 	hmmrt_snapshot_end(req);
 	mmap_read_unlock(mm);
@@ -268,15 +272,15 @@ static int snapshot_block(void *data, unsigned long start, unsigned long end)
 	req = hmmrt_request_alloc(NULL, block, NULL);
 	if (!req)
 		goto out_return;
-	req->start = start;
-	req->end = end;
+	req->window.start = start;
+	req->window.end = end;
 	do {
 		rc = snapshot_once(space->mm, req, snapshot->pages);
 		if (rc == -EAGAIN && hmmrt_interrupted())
 			rc = -EINTR;
 		cond_resched();
 	} while (rc == -EAGAIN && time_before(jiffies, deadline));
-	snapshot->pages += hmmrt_request_pages(req);
+	snapshot->pages += hmmrt_window_pages(&req->window);
 	hmmrt_request_free(req);
 out_return:
 	hmmrt_block_return(block);

@@ -80,14 +80,22 @@ struct hmmrt_request_result {
 };
 
 /*
+ * The part of a block that an attempt works on. It lies within one mapping.
+ * Without the mmap_lock only @start and @end are left of it: where it was.
+ */
+struct hmmrt_window {
+	struct hmmrt_block *block;
+	struct vm_area_struct *vma;	/* valid while the mmap_lock is held */
+	unsigned long start;
+	unsigned long end;
+};
+
+/*
  * The attempts to serve part of a block to a device: a fault, or a prefetch
- * (access == 0). It is large, so it is allocated and not on the stack. While the
- * mmap_lock is held for an attempt, its window lies within the block and one
- * mapping, and has the page to serve.
+ * (access == 0). It is large, so it is allocated and not on the stack.
  */
 struct hmmrt_request {
 	struct hmmrt_binding *binding;
-	struct hmmrt_block *block;
 	struct hmmrt_request_args args;
 
 	/* The page to serve; see hmmrt_request_aim(). */
@@ -99,10 +107,7 @@ struct hmmrt_request {
 	 */
 	DECLARE_BITMAP(faulted, HMMRT_BLOCK_PAGES);
 
-	/* The window of this attempt. */
-	struct vm_area_struct *vma;	/* valid while the mmap_lock is held */
-	unsigned long start;		/* window, within block and vma */
-	unsigned long end;
+	struct hmmrt_window window;	/* of this attempt; has @addr */
 	bool exec;	/* the vma permits it; valid without the vma */
 	bool write;
 	bool duplicate;			/* duplicate pages in system memory */
@@ -170,32 +175,51 @@ static inline bool hmmrt_request_take_step(struct hmmrt_request *req, int rc,
 	return true;
 }
 
-static inline unsigned int hmmrt_request_pages(const struct hmmrt_request *req)
+/* Work on the part of [start, end) that a mapping covers. */
+static inline void hmmrt_window_set(struct hmmrt_window *window,
+				    struct vm_area_struct *vma,
+				    unsigned long start, unsigned long end)
 {
-	return (req->end - req->start) >> PAGE_SHIFT;
+	lockdep_assert_held(&vma->vm_mm->mmap_lock);
+	window->vma = vma;
+	window->start = max(start, vma->vm_start);
+	window->end = min(end, vma->vm_end);
+}
+
+static inline unsigned int hmmrt_window_pages(const struct hmmrt_window *window)
+{
+	return (window->end - window->start) >> PAGE_SHIFT;
 }
 
 /* The address of a page of the window, by its index. */
-static inline unsigned long hmmrt_request_addr(const struct hmmrt_request *req,
-					       unsigned int i)
+static inline unsigned long hmmrt_window_addr(const struct hmmrt_window *window,
+					      unsigned int i)
 {
-	return req->start + ((unsigned long)i << PAGE_SHIFT);
+	return window->start + ((unsigned long)i << PAGE_SHIFT);
 }
 
 /* The index in the block of a page of the window, by its index. */
 static inline unsigned int
-hmmrt_request_index_in_block(const struct hmmrt_request *req, unsigned int i)
+hmmrt_window_index(const struct hmmrt_window *window, unsigned int i)
 {
-	return hmmrt_index_in_block(req->block, hmmrt_request_addr(req, i));
+	return hmmrt_index_in_block(window->block,
+				    hmmrt_window_addr(window, i));
 }
 
 /* The index in the window of the page that must be mapped. */
 static inline unsigned int hmmrt_request_index(const struct hmmrt_request *req)
 {
-	return (req->addr - req->start) >> PAGE_SHIFT;
+	return (req->addr - req->window.start) >> PAGE_SHIFT;
 }
 
-/* Check that the window lies in the block, and is made of whole pages. */
+/* Returns the device's map of the block. */
+static inline struct hmmrt_block_map *
+hmmrt_request_map(const struct hmmrt_request *req)
+{
+	return req->window.block->maps[req->binding->dev->id];
+}
+
+/* Check that a range lies in the block, and is made of whole pages. */
 static inline void hmmrt_window_check(const struct hmmrt_block *block,
 				      unsigned long start, unsigned long end)
 {
@@ -204,15 +228,17 @@ static inline void hmmrt_window_check(const struct hmmrt_block *block,
 			end > block->start + HMMRT_BLOCK_SIZE);
 }
 
-/* The same for a request: see struct hmmrt_request. Context: mmap_lock held. */
+/* Check that the window is as it should be. Context: mmap_lock held. */
 static inline void hmmrt_request_check(const struct hmmrt_request *req)
 {
-	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
-	hmmrt_window_check(req->block, req->start, req->end);
-	VM_WARN_ON_ONCE(req->start < req->vma->vm_start ||
-			req->end > req->vma->vm_end);
-	VM_WARN_ON_ONCE(req->access &&
-			(req->addr < req->start || req->addr >= req->end));
+	const struct hmmrt_window *window = &req->window;
+
+	lockdep_assert_held(&window->vma->vm_mm->mmap_lock);
+	hmmrt_window_check(window->block, window->start, window->end);
+	VM_WARN_ON_ONCE(window->start < window->vma->vm_start ||
+			window->end > window->vma->vm_end);
+	VM_WARN_ON_ONCE(req->access && (req->addr < window->start ||
+					req->addr >= window->end));
 }
 
 #endif /* _HMMRT_REQUEST_H */

@@ -45,8 +45,8 @@ struct hmmrt_queued_fault {
 
 /* serve_window.c */
 int hmmrt_window_map(struct hmmrt_request *req, bool migrate);
-void hmmrt_count_mapped(const struct hmmrt_request *req, unsigned int mapped,
-			unsigned int remote);
+void hmmrt_count_mapped(struct hmmrt_binding *binding, unsigned long addr,
+			unsigned int mapped, unsigned int remote);
 int hmmrt_window_commit(struct hmmrt_request *req,
 			void (*fill)(struct hmmrt_request *req));
 bool hmmrt_is_mapped(const struct hmmrt_binding *binding,

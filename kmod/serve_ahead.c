@@ -41,43 +41,43 @@
  * Devices do not migrate pages while block->migrate is held, but the core may.
  * Wait for invalidations in progress; later ones queue the block again.
  */
-static bool core_is_moving(const struct hmmrt_request *req)
+static bool core_is_moving(const struct hmmrt_window *window)
 {
-	lockdep_assert_held(&req->block->migrate);
-	mmu_interval_read_begin(&req->block->span->notifier);
-	return hmmrt_is_moving(req->vma, req->start,
-			       hmmrt_request_pages(req));
+	lockdep_assert_held(&window->block->migrate);
+	mmu_interval_read_begin(&window->block->span->notifier);
+	return hmmrt_is_moving(window->vma, window->start,
+			       hmmrt_window_pages(window));
 }
 
 /*
- * Map the populated pages of one mapping where they are, from req->start on.
+ * Map the populated pages of the first mapping from @start on where they are.
  * Returns the end of what was handled.
  */
-static unsigned long map_part(struct hmmrt_request *req, unsigned long end)
+static unsigned long map_part(struct hmmrt_request *req, unsigned long start,
+			      unsigned long end)
 {
-	struct mm_struct *mm = req->block->span->space->mm;
+	struct hmmrt_window *window = &req->window;
+	struct mm_struct *mm = window->block->span->space->mm;
+	struct vm_area_struct *vma = find_vma(mm, start);
 	u32 id = req->binding->dev->id;
 	bool moving;
 	int rc;
 
 	lockdep_assert_held(&mm->mmap_lock);
-	req->end = end;
-	req->vma = find_vma(mm, req->start);
-	if (!req->vma || req->vma->vm_start >= end)
+	if (!vma || vma->vm_start >= end)
 		return end;
-	req->start = max(req->start, req->vma->vm_start);
-	req->end = min(end, req->vma->vm_end);
-	hmmrt_request_advise(req, req->start);
+	hmmrt_window_set(window, vma, start, end);
+	hmmrt_request_advise(req, window->start);
 	if (!hmmrt_policy_maps_ahead(&req->advice, id) ||
-	    hmmrt_vma_check(req->vma, HMMRT_ACCESS_READ))
-		return req->end;
-	rc = hmmrt_block_migrate_lock(req->block);
+	    hmmrt_vma_check(vma, HMMRT_ACCESS_READ))
+		return window->end;
+	rc = hmmrt_block_migrate_lock(window->block);
 	if (rc)
 		return end;
-	moving = core_is_moving(req);
+	moving = core_is_moving(window);
 	rc = hmmrt_window_map(req, false);
-	hmmrt_block_migrate_unlock(req->block);
-	return moving || rc == -EAGAIN ? req->start : req->end;
+	hmmrt_block_migrate_unlock(window->block);
+	return moving || rc == -EAGAIN ? window->start : window->end;
 }
 
 /* Returns false if not everything was mapped. */
@@ -108,14 +108,13 @@ static bool map_block(struct hmmrt_binding *binding, unsigned long start,
 		 */
 		if (!hmmrt_mmap_read_lock_until(mm, end_wait))
 			break;
-		req->start = start;
-		next = map_part(req, end);
+		next = map_part(req, start, end);
 		mmap_read_unlock(mm);
 		attempts = next > start ? 0 : attempts + 1;
 		if (attempts == MAP_ATTEMPTS) {
 			all = false;
 			attempts = 0;
-			next = req->end;
+			next = req->window.end;
 		}
 		start = next;
 		cond_resched();

@@ -126,8 +126,8 @@ static bool part_can_move(const struct hmmrt_request *req,
 	if (object)
 		return hmmrt_object_is_migratable(object) &&
 		       hmmrt_advice_access(&req->advice, req->binding->dev->id);
-	return !hmmrt_vma_check(req->vma, HMMRT_ACCESS_READ) &&
-	       hmmrt_vma_may_migrate(req->vma);
+	return !hmmrt_vma_check(req->window.vma, HMMRT_ACCESS_READ) &&
+	       hmmrt_vma_may_migrate(req->window.vma);
 }
 
 /*
@@ -136,10 +136,10 @@ static bool part_can_move(const struct hmmrt_request *req,
  */
 static int move_part(struct hmmrt_request *req)
 {
-	struct hmmrt_object *object = hmmrt_vma_object(req->vma);
+	struct hmmrt_object *object = hmmrt_vma_object(req->window.vma);
 
-	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
-	hmmrt_request_advise(req, req->start);
+	lockdep_assert_held(&req->window.vma->vm_mm->mmap_lock);
+	hmmrt_request_advise(req, req->window.start);
 	/* Thrashing of memory objects is not watched. */
 	if (!part_can_move(req, object) || !counts_at(&req->knobs) ||
 	    !count_would_move(req->binding, &req->advice, &req->knobs,
@@ -150,22 +150,25 @@ static int move_part(struct hmmrt_request *req)
 }
 
 /*
- * Move the first mapped part at or after @start. If 0, all up to req->end is
- * done.
+ * Move the first mapped part at or after @start. If 0, all up to the end of the
+ * window is done.
  */
 static int move_once(struct hmmrt_request *req, unsigned long start,
 		     unsigned long end)
 {
 	struct mm_struct *mm = req->binding->space->mm;
-	int rc;
+	struct vm_area_struct *vma;
+	int rc = 0;
 
 	if (!mmap_read_trylock(mm))
 		return -EBUSY;
-	req->vma = find_vma_intersection(mm, start, end);
-	req->start = req->vma ? max(start, req->vma->vm_start) : end;
-	req->end = req->vma ? min(end, req->vma->vm_end) : end;
-	rc = req->vma ? move_part(req) : 0;
-	req->vma = NULL;
+	req->window.end = end;
+	vma = find_vma_intersection(mm, start, end);
+	if (vma) {
+		hmmrt_window_set(&req->window, vma, start, end);
+		rc = move_part(req);
+	}
+	req->window.vma = NULL;
 	mmap_read_unlock(mm);
 	hmmrt_request_refill(req, rc);
 	return rc;
@@ -195,7 +198,7 @@ static bool move_granule(struct hmmrt_binding *binding,
 		if (rc && rc != -EAGAIN)
 			break;
 		attempts = rc ? attempts + 1 : 0;
-		start = rc ? start : req->end;
+		start = rc ? start : req->window.end;
 		cond_resched();
 	}
 	atomic64_add(req->result.moved, &binding->migrated_to_device);

@@ -56,13 +56,13 @@
  * The mmap_lock is not dropped: the caller may hold the binding, and the faults
  * wait for no program.
  */
-static int fault_in(struct mm_struct *mm, const struct hmmrt_request *req)
+static int fault_in(struct mm_struct *mm, const struct hmmrt_window *window)
 {
 	unsigned long addr;
 	int rc = 0;
 
 	lockdep_assert_held(&mm->mmap_lock);
-	for (addr = req->start; !rc && addr < req->end; addr += PAGE_SIZE)
+	for (addr = window->start; !rc && addr < window->end; addr += PAGE_SIZE)
 		rc = fixup_user_fault(mm, addr, FAULT_FLAG_WRITE, NULL);
 	return rc;
 }
@@ -95,7 +95,7 @@ static void census_add(struct census *census, unsigned long hmm_pfn)
 
 static int take_census(struct hmmrt_request *req, struct census *census)
 {
-	unsigned int i, n = hmmrt_request_pages(req);
+	unsigned int i, n = hmmrt_window_pages(&req->window);
 	int rc;
 
 	*census = (struct census){};
@@ -147,10 +147,10 @@ static unsigned long block_watch(struct hmmrt_block *block, const void *owner)
 static int map_atomic(struct hmmrt_request *req, struct page **pages)
 {
 	struct hmmrt_binding *binding = req->binding;
-	struct hmmrt_block *block = req->block;
-	struct hmmrt_block_map *map = block->maps[binding->dev->id];
-	unsigned int base = hmmrt_request_index_in_block(req, 0);
-	unsigned int i, n = hmmrt_request_pages(req), mapped = 0;
+	struct hmmrt_block *block = req->window.block;
+	struct hmmrt_block_map *map = hmmrt_request_map(req);
+	unsigned int base = hmmrt_window_index(&req->window, 0);
+	unsigned int i, n = hmmrt_window_pages(&req->window), mapped = 0;
 	int rc = 0;
 
 	lockdep_assert_held(&block->lock);
@@ -179,8 +179,8 @@ static int map_atomic(struct hmmrt_request *req, struct page **pages)
 		mapped++;
 	}
 	hmmrt_map_check(block, binding->dev->id);
-	binding->dev->ops->map(binding, req->start, req->ptes, n);
-	hmmrt_count_mapped(req, mapped, mapped);
+	binding->dev->ops->map(binding, req->window.start, req->ptes, n);
+	hmmrt_count_mapped(binding, req->window.start, mapped, mapped);
 	return rc;
 }
 
@@ -196,8 +196,9 @@ static void let_go(struct page **pages, int n)
 
 static int make_exclusive_locked(struct hmmrt_request *req)
 {
-	struct hmmrt_block *block = req->block;
-	const struct hmmrt_block_map *map = block->maps[req->binding->dev->id];
+	const struct hmmrt_block_map *map = hmmrt_request_map(req);
+	const struct hmmrt_window *window = &req->window;
+	struct hmmrt_block *block = window->block;
 	struct page *pages[HMMRT_EXCLUSIVE_PAGES];
 	unsigned long revoked;
 	struct census census;
@@ -209,18 +210,18 @@ static int make_exclusive_locked(struct hmmrt_request *req)
 		return rc;
 	if (census.never)
 		return -EBUSY;
-	if (census.in_host < hmmrt_request_pages(req))
+	if (census.in_host < hmmrt_window_pages(window))
 		return -EAGAIN;
 	revoked = block_watch(block, req);
-	got = hmmrt_make_device_exclusive(req->vma->vm_mm, req->start, req->end,
-					  pages, req);
+	got = hmmrt_make_device_exclusive(window->vma->vm_mm, window->start,
+					  window->end, pages, req);
 	mutex_lock(&block->lock);
 	VM_WARN_ON_ONCE(block->exclusive != req);
 	block->exclusive = NULL;
 	if (got < 0)
 		rc = got;
 	else if (map->zapping || block->revoked != revoked ||
-		 got < hmmrt_request_pages(req))
+		 got < hmmrt_window_pages(window))
 		rc = -EAGAIN;
 	else
 		rc = map_atomic(req, pages);
@@ -233,29 +234,30 @@ static int make_exclusive_locked(struct hmmrt_request *req)
 static int make_exclusive(const struct hmmrt_range_walk *walk,
 			  struct hmmrt_request *req)
 {
-	struct mm_struct *mm = req->vma->vm_mm;
+	struct hmmrt_window *window = &req->window;
+	struct mm_struct *mm = window->vma->vm_mm;
 	int rc;
 
 	lockdep_assert_held(&req->binding->space->exclusive);
 	lockdep_assert_held(&mm->mmap_lock);
-	req->end = min(req->end,
-		       req->start + HMMRT_EXCLUSIVE_PAGES * PAGE_SIZE);
+	window->end = min(window->end,
+			  window->start + HMMRT_EXCLUSIVE_PAGES * PAGE_SIZE);
 	/*
 	 * No file system and no userfaultfd handler may be waited for under
 	 * block->migrate, and UFFDIO_MOVE could move in a page of coherent
 	 * memory at any time.
 	 */
-	if (!vma_is_anonymous(req->vma) || userfaultfd_armed(req->vma))
+	if (!vma_is_anonymous(window->vma) || userfaultfd_armed(window->vma))
 		return -EBUSY;
-	rc = fault_in(mm, req);
+	rc = fault_in(mm, window);
 	if (!rc)
 		rc = migrate_coherent_back(req);
 	if (!rc)
-		rc = hmmrt_block_migrate_lock(req->block);
+		rc = hmmrt_block_migrate_lock(window->block);
 	if (rc)
 		return rc;
 	rc = make_exclusive_locked(req);
-	hmmrt_block_migrate_unlock(req->block);
+	hmmrt_block_migrate_unlock(window->block);
 	return rc;
 }
 

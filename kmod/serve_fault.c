@@ -162,7 +162,7 @@ static int refuse_first(struct batch *batch, unsigned int first,
 static void mark_faulted(struct batch *batch, struct hmmrt_request *req,
 			 unsigned int first, unsigned int end)
 {
-	struct hmmrt_block *block = req->block;
+	struct hmmrt_block *block = req->window.block;
 	unsigned int n = 0;
 
 	for (; first < end; first++) {
@@ -173,7 +173,7 @@ static void mark_faulted(struct batch *batch, struct hmmrt_request *req,
 	}
 	/* With nowait the fault may come again; it is counted once answered. */
 	if (!batch->nowait)
-		count_faults(block->maps[batch->binding->dev->id], n);
+		count_faults(hmmrt_request_map(req), n);
 }
 
 /* Serve the faults of one block. On -EINTR some are not answered yet. */
@@ -215,7 +215,7 @@ static int group_map(struct batch *batch, unsigned int first, unsigned int end)
 	atomic64_add(req->result.moved, &binding->migrated_to_device);
 	atomic64_add(req->result.copied, &binding->copied);
 	if (batch->nowait && batch->rc != -ENOLCK)
-		count_faults(req->block->maps[binding->dev->id], 1);
+		count_faults(hmmrt_request_map(req), 1);
 	hmmrt_request_close(req);
 	return rc;
 }

@@ -46,19 +46,20 @@ static int window_check_access(struct hmmrt_request *req, unsigned long addr,
  * Shrink the window to the extent at @addr. Returns the index of the window's
  * first page in it.
  */
-static unsigned int window_shrink(struct hmmrt_request *req, unsigned long addr)
+static unsigned int window_shrink(struct hmmrt_window *window,
+				  unsigned long addr)
 {
-	pgoff_t pgoff = hmmrt_vma_pgoff(req->vma, addr);
+	pgoff_t pgoff = hmmrt_vma_pgoff(window->vma, addr);
 	unsigned int index = pgoff % HMMRT_CHUNK_PAGES;
 	unsigned long before = (unsigned long)index << PAGE_SHIFT;
 	unsigned long after = HMMRT_CHUNK_SIZE - before;
 
-	if (addr - req->start > before)
-		req->start = addr - before;
-	if (req->end - addr > after)
-		req->end = addr + after;
-	index -= (addr - req->start) >> PAGE_SHIFT;
-	VM_WARN_ON_ONCE(index + hmmrt_request_pages(req) > HMMRT_CHUNK_PAGES);
+	if (addr - window->start > before)
+		window->start = addr - before;
+	if (window->end - addr > after)
+		window->end = addr + after;
+	index -= (addr - window->start) >> PAGE_SHIFT;
+	VM_WARN_ON_ONCE(index + hmmrt_window_pages(window) > HMMRT_CHUNK_PAGES);
 	return index;
 }
 
@@ -66,14 +67,14 @@ static unsigned int window_shrink(struct hmmrt_request *req, unsigned long addr)
  * The same with the extent, which is made if it is not there yet. Returns an
  * ERR_PTR, -ENOMEM, if that fails.
  */
-static struct hmmrt_extent *window_extent(struct hmmrt_request *req,
+static struct hmmrt_extent *window_extent(struct hmmrt_window *window,
 					  struct hmmrt_object *object,
 					  unsigned long addr)
 {
 	unsigned int index;
 
-	window_shrink(req, addr);
-	return hmmrt_object_extent(object, hmmrt_vma_pgoff(req->vma, addr),
+	window_shrink(window, addr);
+	return hmmrt_object_extent(object, hmmrt_vma_pgoff(window->vma, addr),
 				   &index);
 }
 
@@ -114,7 +115,7 @@ static void window_fill(struct hmmrt_request *req,
 {
 	hmmrt_pte_t permits = HMMRT_PTE_VALID |
 			      (req->write ? HMMRT_PTE_WRITE : 0);
-	unsigned int i, n = hmmrt_request_pages(req);
+	unsigned int i, n = hmmrt_window_pages(&req->window);
 
 	lockdep_assert_held(&extent->lock);
 	for (i = 0; i < n; i++) {
@@ -158,7 +159,7 @@ static int extent_settle(struct hmmrt_request *req, struct hmmrt_extent *extent)
 /* Returns true if all that must be mapped has an entry. */
 static bool window_satisfies(const struct hmmrt_request *req)
 {
-	unsigned int i, n = hmmrt_request_pages(req);
+	unsigned int i, n = hmmrt_window_pages(&req->window);
 
 	if (!req->access)
 		return true;
@@ -179,12 +180,12 @@ static int extent_map(struct hmmrt_request *req,
 	int rc;
 
 	lockdep_assert_held(&extent->lock);
-	req->seq = hmmrt_block_read_begin(req->block, NULL);
+	req->seq = hmmrt_block_read_begin(req->window.block, NULL);
 	rc = window_check_access(req, addr, access);
 	if (rc)
 		return rc;
 	/* The window may have shrunk. */
-	window_fill(req, extent, window_shrink(req, addr));
+	window_fill(req, extent, window_shrink(&req->window, addr));
 	return hmmrt_window_commit(req, NULL);
 }
 
@@ -206,7 +207,7 @@ static int extent_serve(struct hmmrt_request *req, struct hmmrt_extent *extent,
 
 /**
  * hmmrt_object_attempt() - one attempt to serve a mapping of a memory object
- * @req: vma, block and the part of both to map at most; with access, page
+ * @req: its window is what to map at most; with access, page
  * @object: of the vma
  *
  * Context: mmap_lock held for reading, and no other lock.
@@ -215,17 +216,17 @@ static int extent_serve(struct hmmrt_request *req, struct hmmrt_extent *extent,
  */
 int hmmrt_object_attempt(struct hmmrt_request *req, struct hmmrt_object *object)
 {
-	unsigned long addr = req->access ? req->addr : req->start;
+	unsigned long addr = req->access ? req->addr : req->window.start;
 	struct hmmrt_extent *extent;
 	int rc;
 
-	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
+	lockdep_assert_held(&req->window.vma->vm_mm->mmap_lock);
 	hmmrt_request_check(req);
 	/* Nothing moves for a device that may not use it. */
 	rc = window_check_access(req, addr, req->access);
 	if (rc)
 		return rc;
-	extent = window_extent(req, object, addr);
+	extent = window_extent(&req->window, object, addr);
 	if (IS_ERR(extent))
 		return PTR_ERR(extent);
 	if (mutex_lock_killable(&extent->lock))
@@ -235,11 +236,9 @@ int hmmrt_object_attempt(struct hmmrt_request *req, struct hmmrt_object *object)
 	return rc;
 }
 
-/* The same for a fault at req->addr: the window is all of the block. */
+/* The same for a fault at req->addr. */
 int hmmrt_object_fault(struct hmmrt_request *req, struct hmmrt_object *object)
 {
-	req->start = max(req->block->start, req->vma->vm_start);
-	req->end = min(req->block->start + HMMRT_BLOCK_SIZE, req->vma->vm_end);
 	req->result.rule = HMMRT_RULE_NOT_MIGRATABLE;
 	return hmmrt_object_attempt(req, object);
 }
@@ -249,9 +248,9 @@ int hmmrt_object_fault(struct hmmrt_request *req, struct hmmrt_object *object)
 /* The window has this outcome. */
 static void window_outcome(struct hmmrt_request *req, u8 outcome)
 {
-	unsigned int n = hmmrt_request_pages(req);
+	unsigned int n = hmmrt_window_pages(&req->window);
 
-	hmmrt_outcome_set(req, req->start, n, outcome);
+	hmmrt_outcome_set(req, req->window.start, n, outcome);
 	if (outcome == HMMRT_OUTCOME_THERE)
 		req->result.there = n;
 }
@@ -308,7 +307,7 @@ static bool extent_is_wanted(const struct hmmrt_request *req,
 
 /**
  * hmmrt_object_to_device() - one attempt to move a window and to map it
- * @req: vma, block and the part of both to move at most, from req->start on
+ * @req: its window is what to move at most, from its start on
  * @object: of the vma
  *
  * The whole extent moves. It is mapped if the device has access, best effort.
@@ -319,14 +318,14 @@ static bool extent_is_wanted(const struct hmmrt_request *req,
 int hmmrt_object_to_device(struct hmmrt_request *req,
 			   struct hmmrt_object *object)
 {
-	unsigned long addr = req->start;
+	unsigned long addr = req->window.start;
 	struct hmmrt_extent *extent;
 	bool may_map;
 	int rc;
 
-	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
+	lockdep_assert_held(&req->window.vma->vm_mm->mmap_lock);
 	may_map = !window_check_access(req, addr, 0);
-	extent = window_extent(req, object, req->start);
+	extent = window_extent(&req->window, object, addr);
 	if (IS_ERR(extent)) {
 		window_outcome(req, HMMRT_OUTCOME_STAYED(HMMRT_STAY_NO_MEMORY));
 		return 0;
@@ -368,9 +367,9 @@ static int extent_to_host(struct hmmrt_request *req, struct hmmrt_extent *extent
 		return rc;
 	if (!rc) {
 		req->result.moved += HMMRT_CHUNK_PAGES;
-		hmmrt_event(&req->block->span->space->events,
+		hmmrt_event(&req->window.block->span->space->events,
 			    .type = HMMRT_EVENT_MIGRATION,
-			    .cause = req->args.cause, .addr = req->start,
+			    .cause = req->args.cause, .addr = req->window.start,
 			    .pages = HMMRT_CHUNK_PAGES, .from = from,
 			    .to = HMMRT_LOCATION_HOST);
 	}
@@ -393,15 +392,15 @@ static int extent_to_host(struct hmmrt_request *req, struct hmmrt_extent *extent
  */
 int hmmrt_object_to_host(struct hmmrt_request *req, struct hmmrt_object *object)
 {
+	struct hmmrt_window *window = &req->window;
 	struct hmmrt_extent *extent;
 	unsigned int index;
 	int rc;
 
-	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
-	window_shrink(req, req->start);
-	extent = hmmrt_object_find(object,
-				   hmmrt_vma_pgoff(req->vma, req->start),
-				   &index);
+	lockdep_assert_held(&window->vma->vm_mm->mmap_lock);
+	window_shrink(window, window->start);
+	extent = hmmrt_object_find(
+		object, hmmrt_vma_pgoff(window->vma, window->start), &index);
 	if (!extent) {
 		window_outcome(req, HMMRT_OUTCOME_THERE);
 		return 0;
@@ -425,8 +424,8 @@ static int map_once(struct hmmrt_request *req, unsigned long start,
 
 	if (!hmmrt_mmap_read_lock_until(mm, jiffies + MAP_LOCK_WAIT))
 		return -EINTR;
-	rc = hmmrt_request_lookup(mm, req, start, end);
-	object = rc ? NULL : hmmrt_vma_object(req->vma);
+	rc = hmmrt_window_lookup(&req->window, mm, start, end);
+	object = rc ? NULL : hmmrt_vma_object(req->window.vma);
 	if (object && !hmmrt_object_is_migratable(object))
 		rc = hmmrt_object_attempt(req, object);
 	mmap_read_unlock(mm);
@@ -455,7 +454,7 @@ static int map_block(struct hmmrt_binding *binding, unsigned long start,
 		do {
 			rc = map_once(req, start, end);
 		} while (hmmrt_request_prepare_retry(req, &limit, &rc));
-		start = req->end;
+		start = req->window.end;
 	}
 	hmmrt_request_close(req);
 	return rc;

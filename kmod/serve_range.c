@@ -19,18 +19,14 @@ static int part_once(struct mm_struct *mm, const struct hmmrt_range_walk *walk,
 	rc = hmmrt_request_lock_mm(req, mm);
 	if (rc)
 		return rc;
-	req->vma = vma_lookup(mm, start);
-	if (!req->vma)
-		rc = -EFAULT;
-	else if (!hmmrt_vma_object(req->vma))
-		rc = hmmrt_vma_check(req->vma, walk->access);
+	rc = hmmrt_window_lookup(&req->window, mm, start, end);
+	if (!rc && !hmmrt_vma_object(req->window.vma))
+		rc = hmmrt_vma_check(req->window.vma, walk->access);
 	if (!rc) {
-		req->start = start;
-		req->end = min(end, req->vma->vm_end);
 		hmmrt_request_advise(req, start);
 		rc = walk->part(walk, req);
 	}
-	req->vma = NULL;
+	req->window.vma = NULL;
 	mmap_read_unlock(mm);
 	return rc;
 }
@@ -84,7 +80,7 @@ static int block_walk(void *data, unsigned long start, unsigned long end)
 		return PTR_ERR(req);
 	do {
 		rc = part_attempts(mm, walk, req, start, end);
-		start = req->end;
+		start = req->window.end;
 	} while (!rc && start < end);
 	walk->args.no_evict |= !hmmrt_may_evict_later(req);
 	hmmrt_request_close(req);
@@ -115,9 +111,9 @@ int hmmrt_walk_range(struct hmmrt_range_walk *walk, unsigned long start,
 static int part_fault(const struct hmmrt_range_walk *walk,
 		      struct hmmrt_request *req)
 {
-	struct hmmrt_object *object = hmmrt_vma_object(req->vma);
+	struct hmmrt_object *object = hmmrt_vma_object(req->window.vma);
 
-	req->addr = req->start;
+	req->addr = req->window.start;
 	req->access = HMMRT_ACCESS_READ | (walk->access & HMMRT_ACCESS_WRITE);
 	if (object && (walk->access & HMMRT_ACCESS_EXEC))
 		return -EACCES;
@@ -171,15 +167,15 @@ static int part_to_device(const struct hmmrt_range_walk *walk,
 			  struct hmmrt_request *req)
 {
 	enum hmmrt_policy_want want = hmmrt_request_prefetched(req);
-	struct hmmrt_object *object = hmmrt_vma_object(req->vma);
+	struct hmmrt_object *object = hmmrt_vma_object(req->window.vma);
 	bool move = want != HMMRT_POLICY_STAY &&
 		    !(req->advice.flags & HMMRT_RANGE_READ_MOSTLY) &&
-		    hmmrt_vma_may_have_migratable(req->vma);
+		    hmmrt_vma_may_have_migratable(req->window.vma);
 
 	if (object)
 		return hmmrt_object_to_device(req, object);
 	req->duplicate = want == HMMRT_POLICY_DUPLICATE &&
-			 hmmrt_vma_may_migrate(req->vma);
+			 hmmrt_vma_may_migrate(req->window.vma);
 	return hmmrt_window_map(req, move || req->duplicate);
 }
 
@@ -214,7 +210,7 @@ EXPORT_SYMBOL_GPL(hmmrt_migrate_range_to_device);
 static int part_to_host(const struct hmmrt_range_walk *walk,
 			struct hmmrt_request *req)
 {
-	struct hmmrt_object *object = hmmrt_vma_object(req->vma);
+	struct hmmrt_object *object = hmmrt_vma_object(req->window.vma);
 
 	return object ? hmmrt_object_to_host(req, object) :
 			hmmrt_window_to_host(req);

@@ -79,8 +79,8 @@ static int fault_page(const struct hmmrt_request *req, struct mm_struct *mm,
 {
 	lockdep_assert_held(&mm->mmap_lock);
 	if (req->args.nowait) {
-		if (!vma_is_filled_on_touch(req->vma) ||
-		    userfaultfd_armed(req->vma))
+		if (!vma_is_filled_on_touch(req->window.vma) ||
+		    userfaultfd_armed(req->window.vma))
 			return -ENOLCK;
 		unlocked = NULL;
 	}
@@ -96,21 +96,22 @@ static int fault_page(const struct hmmrt_request *req, struct mm_struct *mm,
  */
 static int break_cow(struct hmmrt_request *req)
 {
-	unsigned int i, n = hmmrt_request_pages(req);
+	unsigned int i, n = hmmrt_window_pages(&req->window);
 	bool unlocked = false;
 
 	for_each_set_bit(i, req->to_touch, n) {
-		unsigned long addr = hmmrt_request_addr(req, i);
+		unsigned long addr = hmmrt_window_addr(&req->window, i);
 		bool wanted = req->args.whole || addr == req->addr;
 		int rc;
 
 		if (wanted)
-			rc = fault_page(req, req->vma->vm_mm, addr, true,
+			rc = fault_page(req, req->window.vma->vm_mm, addr, true,
 					&unlocked);
-		else if (userfaultfd_armed(req->vma))
+		else if (userfaultfd_armed(req->window.vma))
 			rc = -EFAULT;
 		else
-			rc = fault_page(req, req->vma->vm_mm, addr, true, NULL);
+			rc = fault_page(req, req->window.vma->vm_mm, addr, true,
+					NULL);
 		if (rc && wanted)
 			return rc;
 		/*
@@ -152,17 +153,20 @@ static bool needs_fault(const struct hmmrt_request *req)
  */
 static int fault_neighbours(struct hmmrt_request *req, bool write)
 {
-	unsigned int i, n = hmmrt_request_pages(req);
+	unsigned int i, n = hmmrt_window_pages(&req->window);
 	bool unlocked = false;
 	int rc = 0;
 
-	if (!vma_is_filled_on_touch(req->vma) || userfaultfd_armed(req->vma))
+	if (!vma_is_filled_on_touch(req->window.vma) ||
+	    userfaultfd_armed(req->window.vma))
 		return 0;
 	for (i = 0; i < n && !rc && !unlocked; i++) {
 		if (req->pfns[i] || i == hmmrt_request_index(req))
 			continue;
-		rc = fault_page(req, req->vma->vm_mm, hmmrt_request_addr(req, i),
-				write && vma_is_anonymous(req->vma), &unlocked);
+		rc = fault_page(req, req->window.vma->vm_mm,
+				hmmrt_window_addr(&req->window, i),
+				write && vma_is_anonymous(req->window.vma),
+				&unlocked);
 	}
 	return unlocked ? -EAGAIN : 0;
 }
@@ -173,11 +177,11 @@ static int fault_neighbours(struct hmmrt_request *req, bool write)
  */
 static int wait_moved(struct hmmrt_request *req)
 {
-	int rc = hmmrt_block_migrate_lock(req->block);
+	int rc = hmmrt_block_migrate_lock(req->window.block);
 
 	if (rc)
 		return rc;
-	hmmrt_block_migrate_unlock(req->block);
+	hmmrt_block_migrate_unlock(req->window.block);
 	return -EAGAIN;
 }
 
@@ -195,12 +199,12 @@ static int fault_wanted(struct hmmrt_request *req)
 	if (pfn & HMM_PFN_ERROR)
 		return -EOPNOTSUPP;
 	/* The fault itself waits for a page that the core is moving. */
-	if (!pfn && mutex_is_locked(&req->block->migrate) &&
-	    hmmrt_is_moving(req->vma, req->addr, 1))
+	if (!pfn && mutex_is_locked(&req->window.block->migrate) &&
+	    hmmrt_is_moving(req->window.vma, req->addr, 1))
 		return wait_moved(req);
 	if (!pfn)
 		req->retry.was_missing = true;
-	rc = fault_page(req, req->vma->vm_mm, req->addr,
+	rc = fault_page(req, req->window.vma->vm_mm, req->addr,
 			req->access & HMMRT_ACCESS_WRITE, &unlocked);
 	return !rc && unlocked ? -EAGAIN : rc;
 }
@@ -278,7 +282,7 @@ static bool can_map(const struct hmmrt_request *req, unsigned long pfn)
  */
 static int mark_missing(struct hmmrt_request *req)
 {
-	unsigned int i, n = hmmrt_request_pages(req);
+	unsigned int i, n = hmmrt_window_pages(&req->window);
 
 	bitmap_zero(req->to_touch, HMMRT_BLOCK_PAGES);
 	for (i = 0; i < n; i++) {
@@ -301,13 +305,13 @@ static int mark_missing(struct hmmrt_request *req)
 static int fault_missing(struct hmmrt_request *req)
 {
 	bool write = req->access & HMMRT_ACCESS_WRITE, unlocked = false;
-	unsigned int i, n = hmmrt_request_pages(req);
-	struct mm_struct *mm = req->vma->vm_mm;
+	unsigned int i, n = hmmrt_window_pages(&req->window);
+	struct mm_struct *mm = req->window.vma->vm_mm;
 	int rc = 0;
 
 	for_each_set_bit(i, req->to_touch, n) {
-		rc = fault_page(req, mm, hmmrt_request_addr(req, i), write,
-				&unlocked);
+		rc = fault_page(req, mm, hmmrt_window_addr(&req->window, i),
+				write, &unlocked);
 		if (rc || (unlocked && hmmrt_interrupted()))
 			break;
 	}
@@ -413,7 +417,7 @@ static hmmrt_pte_t make_pte(struct hmmrt_request *req, unsigned long pfn,
 	struct page *page;
 	hmmrt_pte_t pte = HMMRT_PTE_VALID;
 
-	lockdep_assert_held(&req->block->lock);
+	lockdep_assert_held(&req->window.block->lock);
 	if (!(pfn & HMM_PFN_VALID) || (pfn & HMM_PFN_ERROR) ||
 	    is_of_pci_device(pfn))
 		return 0;
@@ -440,7 +444,7 @@ static void entry_check(const struct hmmrt_request *req,
 			const struct hmmrt_block_map *map, unsigned int index,
 			hmmrt_pte_t pte)
 {
-	lockdep_assert_held(&req->block->lock);
+	lockdep_assert_held(&req->window.block->lock);
 	/* A device has the permissions of the mapping, never more. */
 	VM_WARN_ON_ONCE((pte & HMMRT_PTE_WRITE) && !req->write);
 	/* A page that left the device's own memory lost its entry first. */
@@ -466,21 +470,19 @@ static void duplicate_check(const struct hmmrt_request *req,
 			hmm_pfn_to_page(pfn) != duplicate->original);
 }
 
-/* Count entries that were written in the window; @remote is part of @mapped. */
-void hmmrt_count_mapped(const struct hmmrt_request *req, unsigned int mapped,
-			unsigned int remote)
+/* Count entries that were written from @addr on; @remote is part of @mapped. */
+void hmmrt_count_mapped(struct hmmrt_binding *binding, unsigned long addr,
+			unsigned int mapped, unsigned int remote)
 {
-	struct hmmrt_binding *binding = req->binding;
-
 	atomic64_add(mapped, &binding->mapped_pages);
 	atomic64_add(remote, &binding->remote_pages);
 	if (remote)
 		hmmrt_event(&binding->space->events,
-			    .type = HMMRT_EVENT_MAP_REMOTE, .addr = req->start,
+			    .type = HMMRT_EVENT_MAP_REMOTE, .addr = addr,
 			    .pages = remote, .device = binding->dev->id);
 	if (mapped)
 		hmmrt_event(&binding->space->events, .type = HMMRT_EVENT_MAP,
-			    .addr = req->start, .pages = mapped,
+			    .addr = addr, .pages = mapped,
 			    .device = binding->dev->id);
 }
 
@@ -493,14 +495,14 @@ void hmmrt_count_mapped(const struct hmmrt_request *req, unsigned int mapped,
 static bool window_is_outdated(const struct hmmrt_request *req,
 			       const struct hmmrt_block_map *map)
 {
-	unsigned int base = hmmrt_request_index_in_block(req, 0);
-	unsigned int end = base + hmmrt_request_pages(req);
+	unsigned int base = hmmrt_window_index(&req->window, 0);
+	unsigned int end = base + hmmrt_window_pages(&req->window);
 
 	bool outdated = !req->write &&
 			find_next_bit(map->writable, end, base) < end;
 
 	/* Another mapping that lost its permission was invalidated. */
-	VM_WARN_ON_ONCE(outdated && !hmmrt_vma_object(req->vma));
+	VM_WARN_ON_ONCE(outdated && !hmmrt_vma_object(req->window.vma));
 	return outdated;
 }
 
@@ -532,14 +534,15 @@ static bool map_record(struct hmmrt_block_map *map, unsigned int index,
 int hmmrt_window_commit(struct hmmrt_request *req,
 			void (*fill)(struct hmmrt_request *req))
 {
-	struct hmmrt_object *object = hmmrt_vma_object(req->vma);
+	struct hmmrt_object *object = hmmrt_vma_object(req->window.vma);
+	const struct hmmrt_window *window = &req->window;
 	struct hmmrt_binding *binding = req->binding;
-	struct hmmrt_block *block = req->block;
-	struct hmmrt_block_map *map = block->maps[binding->dev->id];
-	unsigned int base = hmmrt_request_index_in_block(req, 0);
-	unsigned int i, n = hmmrt_request_pages(req), mapped = 0, remote = 0;
+	struct hmmrt_block *block = window->block;
+	struct hmmrt_block_map *map = hmmrt_request_map(req);
+	unsigned int base = hmmrt_window_index(window, 0);
+	unsigned int i, n = hmmrt_window_pages(window), mapped = 0, remote = 0;
 
-	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
+	lockdep_assert_held(&window->vma->vm_mm->mmap_lock);
 	mutex_lock(&block->lock);
 	if (map->zapping || hmmrt_block_read_retry(block, req->seq) ||
 	    window_is_outdated(req, map)) {
@@ -566,10 +569,10 @@ int hmmrt_window_commit(struct hmmrt_request *req,
 		remote += !(req->ptes[i] & HMMRT_PTE_DEVICE);
 	}
 	hmmrt_map_check(block, binding->dev->id);
-	binding->dev->ops->map(binding, req->start, req->ptes, n);
+	binding->dev->ops->map(binding, window->start, req->ptes, n);
 	mutex_unlock(&block->lock);
 
-	hmmrt_count_mapped(req, mapped, remote);
+	hmmrt_count_mapped(binding, window->start, mapped, remote);
 	/* A pinned object never moves. */
 	if (remote && (!object || hmmrt_object_is_migratable(object)))
 		hmmrt_counting_start(binding);
@@ -579,13 +582,12 @@ int hmmrt_window_commit(struct hmmrt_request *req,
 /* Turn the snapshot into entries. */
 static void snapshot_fill(struct hmmrt_request *req)
 {
-	const struct hmmrt_block_map *map =
-		req->block->maps[req->binding->dev->id];
-	unsigned int base = hmmrt_request_index_in_block(req, 0);
-	unsigned int i, n = hmmrt_request_pages(req);
+	const struct hmmrt_block_map *map = hmmrt_request_map(req);
+	unsigned int base = hmmrt_window_index(&req->window, 0);
+	unsigned int i, n = hmmrt_window_pages(&req->window);
 	struct hmmrt_region_cache cache = {};
 
-	lockdep_assert_held(&req->block->lock);
+	lockdep_assert_held(&req->window.block->lock);
 	for (i = 0; i < n; i++) {
 		struct page *duplicate = hmmrt_duplicate_page(map, base + i);
 
@@ -645,7 +647,7 @@ static int migrate_back(struct mm_struct *mm, struct hmmrt_request *req)
  *	system memory
  *
  * Context: mmap_lock held for reading, and no other lock. If the result is not
- * 0, the mmap_lock may have been dropped and taken again, and req->vma is not
+ * 0, the mmap_lock may have been dropped and taken again, and the vma is not
  * valid.
  * Return: 0 mapped; -EAGAIN, with a step that makes memory available, with
  * HMMRT_STEP_MIGRATE_BACK, only if one page must be mapped, or with none if
@@ -657,10 +659,10 @@ int hmmrt_window_map(struct hmmrt_request *req, bool migrate)
 	bool shared_by_cow;
 	int rc = 0;
 
-	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
+	lockdep_assert_held(&req->window.vma->vm_mm->mmap_lock);
 	hmmrt_request_check(req);
-	req->exec = req->vma->vm_flags & VM_EXEC;
-	req->write = req->vma->vm_flags & VM_WRITE;
+	req->exec = req->window.vma->vm_flags & VM_EXEC;
+	req->write = req->window.vma->vm_flags & VM_WRITE;
 	/*
 	 * With req->duplicate, a prefetch first moves pages that are not in
 	 * system memory.
@@ -728,21 +730,28 @@ bool hmmrt_is_mapped(const struct hmmrt_binding *binding,
 int hmmrt_fault_attempt(struct hmmrt_request *req)
 {
 	struct mm_struct *mm = req->binding->space->mm;
-	struct hmmrt_object *object;
+	struct hmmrt_window *window = &req->window;
+	unsigned long start = window->block->start;
+	struct vm_area_struct *vma;
 	int rc;
 
-	if (hmmrt_is_mapped(req->binding, req->block, req->addr, req->access))
+	if (hmmrt_is_mapped(req->binding, window->block, req->addr,
+			    req->access))
 		return 0;
 	rc = hmmrt_request_lock_mm(req, mm);
 	if (rc)
 		return rc;
-	req->vma = vma_lookup(mm, req->addr);
-	object = req->vma ? hmmrt_vma_object(req->vma) : NULL;
-	if (object) {
-		rc = hmmrt_object_fault(req, object);
+	vma = vma_lookup(mm, req->addr);
+	if (!vma) {
+		rc = -EFAULT;
 		goto out_unlock;
 	}
-	rc = req->vma ? hmmrt_vma_check(req->vma, req->access) : -EFAULT;
+	hmmrt_window_set(window, vma, start, start + HMMRT_BLOCK_SIZE);
+	if (hmmrt_vma_object(vma)) {
+		rc = hmmrt_object_fault(req, hmmrt_vma_object(vma));
+		goto out_unlock;
+	}
+	rc = hmmrt_vma_check(vma, req->access);
 	if (rc)
 		goto out_unlock;
 	hmmrt_fault_window(req);
@@ -750,7 +759,7 @@ int hmmrt_fault_attempt(struct hmmrt_request *req)
 	if (hmmrt_request_take_step(req, rc, HMMRT_STEP_MIGRATE_BACK))
 		rc = migrate_back(mm, req);
 out_unlock:
-	req->vma = NULL;
+	window->vma = NULL;
 	mmap_read_unlock(mm);
 	return rc;
 }
