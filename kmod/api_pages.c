@@ -46,23 +46,13 @@ static u32 pfn_location(unsigned long pfn)
 	return dev ? dev->id : HMMRT_LOCATION_HOST;
 }
 
-/* Where page @i of the window is, by its snapshot. */
-static u32 page_location(const struct hmmrt_request *req, unsigned long i)
-{
-	struct hmmrt_object *object = hmmrt_vma_object(req->window.vma);
-	unsigned long addr = hmmrt_window_addr(&req->window, i);
-
-	if (!object)
-		return pfn_location(req->pfns[i]);
-	return hmmrt_object_location(object,
-				     hmmrt_vma_pgoff(req->window.vma, addr));
-}
-
 /* A query of one entry for each page of a range. */
 struct page_scan {
 	struct hmmrt_space *space;
+	struct hmmrt_window window;
+	struct hmmrt_snapshot *snapshot; /* of the window */
 	/* Fills in an entry for each page of the window, from its snapshot. */
-	void (*fill)(const struct hmmrt_request *req, void *entries);
+	void (*fill)(const struct page_scan *scan, void *entries);
 	size_t entry_size;
 	size_t out_size;		/* of an entry of the caller, no less */
 	void *entries;			/* of one block */
@@ -70,13 +60,25 @@ struct page_scan {
 	char __user *out;		/* for the entries of the next block */
 };
 
-static void fill_locations(const struct hmmrt_request *req, void *entries)
+/* Where page @i of the window is. */
+static u32 page_location(const struct page_scan *scan, unsigned long i)
+{
+	struct vm_area_struct *vma = scan->window.vma;
+	struct hmmrt_object *object = hmmrt_vma_object(vma);
+	unsigned long addr = hmmrt_window_addr(&scan->window, i);
+
+	if (!object)
+		return pfn_location(scan->snapshot->pfns[i]);
+	return hmmrt_object_location(object, hmmrt_vma_pgoff(vma, addr));
+}
+
+static void fill_locations(const struct page_scan *scan, void *entries)
 {
 	u32 *locations = entries;
 	unsigned long i;
 
-	for (i = 0; i < hmmrt_window_pages(&req->window); i++)
-		locations[i] = page_location(req, i);
+	for (i = 0; i < hmmrt_window_pages(&scan->window); i++)
+		locations[i] = page_location(scan, i);
 }
 
 /* Fill in the devices that have an entry for a page of the block. */
@@ -148,23 +150,24 @@ static void fill_present(struct vm_area_struct *vma, unsigned long pfn,
 		page->written_by |= HMMRT_BY_CPU;
 }
 
-static void fill_page(const struct hmmrt_request *req, unsigned long i,
+static void fill_page(const struct page_scan *scan, unsigned long i,
 		      struct hmmrt_page *page)
 {
-	unsigned long pfn = req->pfns[i];
-	unsigned int index = hmmrt_window_index(&req->window, i);
+	const struct hmmrt_window *window = &scan->window;
+	unsigned int index = hmmrt_window_index(window, i);
+	unsigned long pfn = scan->snapshot->pfns[i];
 	u32 moved_to;
 
-	*page = (struct hmmrt_page){ .location = page_location(req, i) };
-	if (req->window.vma->vm_flags & VM_LOCKED)
+	*page = (struct hmmrt_page){ .location = page_location(scan, i) };
+	if (window->vma->vm_flags & VM_LOCKED)
 		page->flags |= HMMRT_PAGE_LOCKED;
-	fill_mapped(req->window.block, index, page);
+	fill_mapped(window->block, index, page);
 	moved_to = page->location;
-	if (hmmrt_vma_object(req->window.vma)) {
+	if (hmmrt_vma_object(window->vma)) {
 		/* The page table of the CPU is not looked at. */
 		page->flags |= HMMRT_PAGE_FILE;
 	} else if ((pfn & HMM_PFN_VALID) && !(pfn & HMM_PFN_ERROR)) {
-		fill_present(req->window.vma, pfn, page);
+		fill_present(window->vma, pfn, page);
 	} else if (page->mapped_by) {
 		/*
 		 * Exclusive access: the CPU has no entry, so the device may
@@ -173,17 +176,17 @@ static void fill_page(const struct hmmrt_request *req, unsigned long i,
 		page->written_by = page->mapped_by;
 		moved_to = HMMRT_LOCATION_HOST;
 	}
-	hmmrt_history_tell(req->window.block, index, moved_to, page);
+	hmmrt_history_tell(window->block, index, moved_to, page);
 }
 
-static void fill_pages(const struct hmmrt_request *req, void *entries)
+static void fill_pages(const struct page_scan *scan, void *entries)
 {
 	u32 told = hmmrt_may_tell_merged() ? ~0u : ~HMMRT_PAGE_MERGED;
 	struct hmmrt_page *pages = entries;
 	unsigned long i;
 
-	for (i = 0; i < hmmrt_window_pages(&req->window); i++) {
-		fill_page(req, i, &pages[i]);
+	for (i = 0; i < hmmrt_window_pages(&scan->window); i++) {
+		fill_page(scan, i, &pages[i]);
 		pages[i].flags &= told;
 	}
 }
@@ -193,24 +196,24 @@ static void fill_pages(const struct hmmrt_request *req, void *entries)
  * block->lock, the pages of the snapshot stay there and mapped: see
  * move_outcome.c.
  */
-static int scan_once(const struct page_scan *scan, struct hmmrt_request *req,
-		     unsigned long start, unsigned long end)
+static int scan_once(struct page_scan *scan, unsigned long start,
+		     unsigned long end)
 {
+	struct hmmrt_block *block = scan->window.block;
 	struct mm_struct *mm = scan->space->mm;
-	struct hmmrt_block *block = req->window.block;
 	int rc;
 
 	if (mmap_read_lock_killable(mm))
 		return -EINTR;
-	rc = hmmrt_window_lookup(&req->window, mm, start, end);
+	rc = hmmrt_window_lookup(&scan->window, mm, start, end);
 	if (!rc)
-		rc = hmmrt_snapshot(req);
+		rc = hmmrt_snapshot(&scan->window, scan->snapshot);
 	if (!rc) {
 		mutex_lock(&block->lock);
-		if (hmmrt_block_read_retry(block, req->seq))
+		if (hmmrt_block_read_retry(block, scan->snapshot->seq))
 			rc = -EAGAIN;
 		else
-			scan->fill(req, scan->entries + scan->filled);
+			scan->fill(scan, scan->entries + scan->filled);
 		mutex_unlock(&block->lock);
 	}
 	mmap_read_unlock(mm);
@@ -221,36 +224,38 @@ static int scan_once(const struct page_scan *scan, struct hmmrt_request *req,
  * Query the part of a block that one mapping covers; the window says where it
  * ended.
  */
-static int scan_part(struct page_scan *scan, struct hmmrt_request *req,
-		     unsigned long start, unsigned long end)
+static int scan_part(struct page_scan *scan, unsigned long start,
+		     unsigned long end)
 {
 	int rc;
 
 	do {
-		rc = scan_once(scan, req, start, end);
+		rc = scan_once(scan, start, end);
 		cond_resched();
 	} while (rc == -EAGAIN && !hmmrt_interrupted());
 	if (rc)
 		return rc == -EAGAIN ? -EINTR : rc;
-	scan->filled += hmmrt_window_pages(&req->window) * scan->entry_size;
+	scan->filled += hmmrt_window_pages(&scan->window) * scan->entry_size;
 	return 0;
 }
 
-static int scan_block(struct page_scan *scan, struct hmmrt_request *req,
-		      unsigned long start, unsigned long end)
+static int scan_block(struct page_scan *scan, unsigned long start,
+		      unsigned long end)
 {
+	struct hmmrt_block *block;
 	int rc = hmmrt_mapped_check(scan->space, 0, start, 0, false);
 
 	if (rc)
 		return rc;
-	req->window.block = hmmrt_block_borrow(scan->space, start);
-	if (IS_ERR(req->window.block))
-		return PTR_ERR(req->window.block);
+	block = hmmrt_block_borrow(scan->space, start);
+	if (IS_ERR(block))
+		return PTR_ERR(block);
+	scan->window.block = block;
 	do {
-		rc = scan_part(scan, req, start, end);
-		start = req->window.end;
+		rc = scan_part(scan, start, end);
+		start = scan->window.end;
 	} while (!rc && start < end);
-	hmmrt_block_return(req->window.block);
+	hmmrt_block_return(block);
 	return rc;
 }
 
@@ -276,8 +281,8 @@ static int scan_write(struct page_scan *scan)
 }
 
 /* Query a part of the range that is in one block, and write the entries. */
-static int scan_and_write(struct page_scan *scan, struct hmmrt_request *req,
-			  unsigned long start, unsigned long end)
+static int scan_and_write(struct page_scan *scan, unsigned long start,
+			  unsigned long end)
 {
 	struct mm_struct *mm = scan->space->mm;
 	int rc;
@@ -285,7 +290,7 @@ static int scan_and_write(struct page_scan *scan, struct hmmrt_request *req,
 	if (!mmget_not_zero(mm))
 		return -ESRCH;
 	scan->filled = 0;
-	rc = scan_block(scan, req, start, end);
+	rc = scan_block(scan, start, end);
 	mmput_async(mm);
 	return rc ? rc : scan_write(scan);
 }
@@ -293,19 +298,18 @@ static int scan_and_write(struct page_scan *scan, struct hmmrt_request *req,
 static int scan_at(struct page_scan *scan, u64 addr, u64 len)
 {
 	unsigned long end = addr + len, next;
-	struct hmmrt_request *req;
 	int rc = 0;
 
 	scan->entries =
 		kvmalloc_array(HMMRT_BLOCK_PAGES, scan->entry_size, GFP_KERNEL);
-	req = hmmrt_request_alloc(NULL, NULL, NULL);
-	if (!scan->entries || !req)
+	scan->snapshot = kvmalloc(sizeof(*scan->snapshot), GFP_KERNEL_ACCOUNT);
+	if (!scan->entries || !scan->snapshot)
 		rc = -ENOMEM;
 	for (; !rc && addr < end; addr = next) {
 		next = hmmrt_block_end(addr, end);
-		rc = scan_and_write(scan, req, addr, next);
+		rc = scan_and_write(scan, addr, next);
 	}
-	hmmrt_request_free(req);
+	kvfree(scan->snapshot);
 	kvfree(scan->entries);
 	return rc;
 }

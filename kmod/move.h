@@ -42,10 +42,13 @@ bool hmmrt_request_prepare_retry(struct hmmrt_request *req,
 /* move_snapshot.c */
 int hmmrt_block_snapshot(struct hmmrt_block *block, struct hmm_range *range,
 			 unsigned long *seq);
-int hmmrt_snapshot(struct hmmrt_request *req);
-int hmmrt_snapshot_begin(struct hmmrt_request *req);
-void hmmrt_snapshot_end(struct hmmrt_request *req);
-bool hmmrt_request_is_huge(const struct hmmrt_request *req);
+int hmmrt_snapshot(const struct hmmrt_window *window,
+		   struct hmmrt_snapshot *snapshot);
+int hmmrt_snapshot_begin(const struct hmmrt_window *window,
+			 struct hmmrt_snapshot *snapshot);
+void hmmrt_snapshot_end(const struct hmmrt_snapshot *snapshot);
+bool hmmrt_snapshot_is_huge(const struct hmmrt_window *window,
+			    const struct hmmrt_snapshot *snapshot);
 int hmmrt_snapshot_widen(struct hmmrt_request *req);
 bool hmmrt_mark_cow(struct hmmrt_request *req);
 
@@ -62,8 +65,8 @@ vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf);
 /* move_duplicate.c */
 int hmmrt_duplicate_window(struct hmmrt_request *req);
 int hmmrt_share_pages(struct migrate_vma *args, struct page **from);
-bool hmmrt_duplicates_let_split(const struct hmmrt_request *req,
-				unsigned int first, unsigned int count);
+bool hmmrt_duplicates_let_split(struct hmmrt_block *block, unsigned long pfn,
+				unsigned int count);
 
 /* move_outcome.c */
 /* The outcome is not known yet. */

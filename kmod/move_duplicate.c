@@ -77,8 +77,8 @@ static bool block_has_duplicates(struct hmmrt_block *block)
 
 /**
  * hmmrt_duplicates_let_split() - drop a huge page's duplicates before a split
- * @req: with a snapshot
- * @first: first page of the window that migrate_vma_setup() will isolate
+ * @block: of the page
+ * @pfn: of the first page that migrate_vma_setup() will isolate, by a snapshot
  * @count: number of those pages
  *
  * The core cannot split a huge page if one of its pages has an extra reference,
@@ -88,15 +88,12 @@ static bool block_has_duplicates(struct hmmrt_block *block)
  * Context: block->migrate held.
  * Return: whether there were duplicates.
  */
-bool hmmrt_duplicates_let_split(const struct hmmrt_request *req,
-				unsigned int first, unsigned int count)
+bool hmmrt_duplicates_let_split(struct hmmrt_block *block, unsigned long pfn,
+				unsigned int count)
 {
-	struct hmmrt_block *block = req->window.block;
-
 	lockdep_assert_held(&block->migrate);
 	if (count == HMMRT_BLOCK_PAGES ||
-	    hmm_pfn_to_map_order(req->pfns[first]) <
-		    HMMRT_BLOCK_SHIFT - PAGE_SHIFT ||
+	    hmm_pfn_to_map_order(pfn) < HMMRT_BLOCK_SHIFT - PAGE_SHIFT ||
 	    !block_has_duplicates(block))
 		return false;
 	hmmrt_span_revoke(block->span->space, block->start,
@@ -145,8 +142,8 @@ static bool page_suits(struct page *page)
 
 /*
  * Record in req->wanted which pages to duplicate, and in req->shared which of
- * them are shared already, according to the snapshot in req->pfns. Returns the
- * number of pages from the first one wanted to the last.
+ * them are shared already, according to the snapshot. Returns the number of
+ * pages from the first one wanted to the last.
  */
 static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 {
@@ -162,7 +159,7 @@ static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 	for (i = 0; i < n; i++) {
 		unsigned int index =
 			hmmrt_window_index(&req->window, i);
-		unsigned long pfn = req->pfns[i];
+		unsigned long pfn = req->snapshot.pfns[i];
 		struct page *page = NULL;
 		bool shared;
 
@@ -466,7 +463,9 @@ static int share_run(struct hmmrt_request *req, const struct run *run,
 
 	lockdep_assert_held(&req->window.block->migrate);
 	/* Duplicates of the rest are gone too and must be made again. */
-	if (hmmrt_duplicates_let_split(req, run->first, run->count)) {
+	if (hmmrt_duplicates_let_split(req->window.block,
+				       req->snapshot.pfns[run->first],
+				       run->count)) {
 		memset(from, 0, run->count * sizeof(*from));
 		return -EAGAIN;
 	}
@@ -554,18 +553,18 @@ static int duplicate_run(struct hmmrt_request *req, const struct run *run,
 
 	if (run->shared) {
 		seq = hmmrt_block_read_begin(req->window.block, NULL);
-		rc = hold_shared(req, run, req->from, seq);
+		rc = hold_shared(req, run, req->snapshot.from, seq);
 	} else {
-		rc = share_run(req, run, req->from);
+		rc = share_run(req, run, req->snapshot.from);
 		if (!rc)
-			rc = see_shared(req, run, req->from, &seq);
+			rc = see_shared(req, run, req->snapshot.from, &seq);
 	}
 	if (!rc) {
-		copy_run(req, run, req->from);
-		rc = commit_run(req, run, req->from, seq, spare);
+		copy_run(req, run, req->snapshot.from);
+		rc = commit_run(req, run, req->snapshot.from, seq, spare);
 	}
 	for (i = 0; i < run->count; i++)
-		release_page(&req->from[i]);
+		release_page(&req->snapshot.from[i]);
 	return rc;
 }
 
@@ -636,11 +635,11 @@ static int duplicate_locked(struct hmmrt_request *req)
 	int rc;
 
 	lockdep_assert_held(&req->window.block->migrate);
-	rc = hmmrt_snapshot_begin(req);
+	rc = hmmrt_snapshot_begin(&req->window, &req->snapshot);
 	if (!rc)
 		rc = hmmrt_snapshot_widen(req);
 	count = rc ? 0 : mark_wanted(req, &first);
-	hmmrt_snapshot_end(req);
+	hmmrt_snapshot_end(&req->snapshot);
 	if (rc || !count)
 		return rc;
 	rc = duplicates_alloc(req);

@@ -36,7 +36,7 @@
 
 #include "move.h"
 
-/* The part of the window that has to move, by the snapshot in req->pfns. */
+/* The part of the window that has to move, by its snapshot. */
 struct plan {
 	unsigned int first;
 	unsigned int end;
@@ -56,7 +56,7 @@ static bool plan_page(struct hmmrt_request *req, struct plan *plan,
 		      struct hmmrt_region_cache *cache, unsigned int i)
 {
 	unsigned long addr = hmmrt_window_addr(&req->window, i);
-	unsigned long pfn = req->pfns[i];
+	unsigned long pfn = req->snapshot.pfns[i];
 	struct hmmrt_device *dev = NULL;
 	struct page *page = NULL;
 
@@ -109,7 +109,7 @@ static struct plan make_plan(struct hmmrt_request *req, unsigned int from)
 	plan.huge = !plan.first && plan.end == HMMRT_BLOCK_PAGES &&
 		    !(plan.select & MIGRATE_VMA_SELECT_DEVICE_COHERENT) &&
 		    !hmmrt_device_is_coherent(req->binding->dev) &&
-		    hmmrt_request_is_huge(req);
+		    hmmrt_snapshot_is_huge(&req->window, &req->snapshot);
 	return plan;
 }
 
@@ -401,7 +401,7 @@ static void finish_move(struct hmmrt_request *req, struct migrate_vma *args)
 		.src = req->src,
 		.dst = req->dst,
 		.pages = pages,
-		.from = req->from,
+		.from = req->snapshot.from,
 	};
 	unsigned int i;
 
@@ -428,14 +428,14 @@ static int snapshot_and_plan(struct hmmrt_request *req, unsigned int from,
 {
 	int rc;
 
-	rc = hmmrt_snapshot_begin(req);
+	rc = hmmrt_snapshot_begin(&req->window, &req->snapshot);
 	if (!rc && (req->access & HMMRT_ACCESS_WRITE) && hmmrt_mark_cow(req))
 		rc = hmmrt_request_ask(req, HMMRT_STEP_BREAK_COW);
 	if (!rc)
 		rc = hmmrt_snapshot_widen(req);
 	if (!rc)
 		*plan = make_plan(req, from);
-	hmmrt_snapshot_end(req);
+	hmmrt_snapshot_end(&req->snapshot);
 	return rc;
 }
 
@@ -480,7 +480,9 @@ static int move_planned(struct hmmrt_request *req, unsigned int *from)
 	}
 	args = plan_args(req, &plan);
 	hmmrt_history_prepare(req->window.block);
-	hmmrt_duplicates_let_split(req, plan.first, plan.end - plan.first);
+	hmmrt_duplicates_let_split(req->window.block,
+				   req->snapshot.pfns[plan.first],
+				   plan.end - plan.first);
 	hmmrt_episode_phase(HMMRT_PHASE_UNMAP);
 	rc = migrate_vma_setup(&args);
 	if (!rc && args.cpages)

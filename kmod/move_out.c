@@ -335,15 +335,16 @@ static int migrate_window_out(struct migrate_vma *args,
 	return rc;
 }
 
-/* Migrate the window as one page, if it is one. Returns true if that is all. */
+/* Migrate the window, which is one page. Returns true if that is all. */
 static bool migrate_huge_out(struct hmmrt_request *req,
 			     struct migrate_vma *args,
 			     struct hmmrt_host_pages *to,
 			     struct hmmrt_move_out *out, int *rc)
 {
-	if (!(req->pfns[0] & HMM_PFN_VALID) || !hmmrt_request_is_huge(req) ||
-	    !hmmrt_host_alloc_huge(req->window.block->span->space,
-				   req->window.vma, req->window.start, to))
+	const struct hmmrt_window *window = &req->window;
+
+	if (!hmmrt_host_alloc_huge(window->block->span->space, window->vma,
+				   window->start, to))
 		return false;
 	args->flags |= HMMRT_SELECT_COMPOUND;
 	*rc = migrate_window_out(args, to, out);
@@ -356,35 +357,27 @@ static bool migrate_huge_out(struct hmmrt_request *req,
 	return false;
 }
 
-/**
- * hmmrt_migrate_to_host() - migrate a window to system memory, best effort
- * @req: window within one vma and block, with a snapshot of it, or with none if
- *	the pfns are 0; with a binding, only pages on its device migrate, unless
- *	all_devices is set
- *
- * Context: mmap_lock held for reading; takes block->migrate.
- * Return: 0, -EINTR or -ENOMEM; -EAGAIN something raced. req->result.moved
- * counts.
- */
-int hmmrt_migrate_to_host(struct hmmrt_request *req)
+/* hmmrt_migrate_to_host() for a window that, with @huge, is one page. */
+static int migrate_out(struct hmmrt_request *req, bool huge)
 {
+	const struct hmmrt_window *window = &req->window;
 	const struct hmmrt_device *dev =
 		req->binding && !req->args.all_devices ? req->binding->dev :
 							 NULL;
-	unsigned int n = hmmrt_window_pages(&req->window);
+	unsigned int n = hmmrt_window_pages(window);
 	struct migrate_vma args = {
-		.vma = req->window.vma,
-		.start = req->window.start,
-		.end = req->window.end,
+		.vma = window->vma,
+		.start = window->start,
+		.end = window->end,
 		.src = req->src,
 		.dst = req->dst,
 		.pgmap_owner = hmmrt_pgmap_owner(),
 		.flags = dev ? hmmrt_select_device(dev) :
 			       MIGRATE_VMA_SELECT_DEVICE_PRIVATE |
-					 MIGRATE_VMA_SELECT_DEVICE_COHERENT,
+				       MIGRATE_VMA_SELECT_DEVICE_COHERENT,
 	};
 	struct hmmrt_move_out out = {
-		.block = req->window.block,
+		.block = window->block,
 		.req = req,
 		.cause = req->args.cause,
 		.dev = dev,
@@ -394,7 +387,6 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 	struct hmmrt_host_pages to = {};
 	int rc = 0;
 
-	lockdep_assert_held(&req->window.vma->vm_mm->mmap_lock);
 	hmmrt_request_check(req);
 	to.page = kmalloc_array(n, sizeof(to.page[0]), GFP_KERNEL_ACCOUNT);
 	if (!to.page)
@@ -402,8 +394,8 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 	hmmrt_episode_begin(&episode, HMMRT_PHASE_ALLOCATE);
 	to.strict = req->args.node != NUMA_NO_NODE;
 	to.node = to.strict ? req->args.node : hmmrt_advised_node(&req->advice);
-	if (!migrate_huge_out(req, &args, &to, &out, &rc)) {
-		hmmrt_host_alloc(req->window.vma, req->window.start, &to, n, n);
+	if (!huge || !migrate_huge_out(req, &args, &to, &out, &rc)) {
+		hmmrt_host_alloc(window->vma, window->start, &to, n, n);
 		rc = migrate_window_out(&args, &to, &out);
 		hmmrt_host_free(&to);
 	}
@@ -411,9 +403,26 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 	if (out.raced)
 		rc = -EAGAIN;
 	req->result.moved += out.moved;
-	hmmrt_moved_out(&req->window.block->span->space->events, &episode,
-			&args, &out);
+	hmmrt_moved_out(&window->block->span->space->events, &episode, &args,
+			&out);
 	return rc == -EINVAL ? 0 : rc;
+}
+
+/**
+ * hmmrt_migrate_to_host() - migrate a window to system memory, best effort
+ * @req: window with a snapshot; with a binding, only pages on its device
+ *	migrate, unless all_devices is set
+ *
+ * Context: mmap_lock held for reading; takes block->migrate.
+ * Return: 0, -EINTR or -ENOMEM; -EAGAIN something raced. req->result.moved
+ * counts.
+ */
+int hmmrt_migrate_to_host(struct hmmrt_request *req)
+{
+	const struct hmmrt_snapshot *snapshot = &req->snapshot;
+
+	return migrate_out(req, (snapshot->pfns[0] & HMM_PFN_VALID) &&
+				hmmrt_snapshot_is_huge(&req->window, snapshot));
 }
 
 /* Count the pages that are on no device; with a binding, not on its device. */
@@ -423,7 +432,7 @@ static unsigned long pages_there(struct hmmrt_request *req)
 	struct hmmrt_region_cache cache = {};
 
 	for (i = 0; i < n; i++) {
-		unsigned long pfn = req->pfns[i];
+		unsigned long pfn = req->snapshot.pfns[i];
 		struct hmmrt_device *dev = NULL;
 
 		if ((pfn & HMM_PFN_VALID) && !(pfn & HMM_PFN_ERROR))
@@ -431,7 +440,7 @@ static unsigned long pages_there(struct hmmrt_request *req)
 							hmm_pfn_to_page(pfn));
 		if (dev && (!req->binding || req->binding->dev == dev))
 			continue;
-		hmmrt_outcome_set(req, req->window.start + (i << PAGE_SHIFT), 1,
+		hmmrt_outcome_set(req, hmmrt_window_addr(&req->window, i), 1,
 				  HMMRT_OUTCOME_THERE);
 		count++;
 	}
@@ -448,9 +457,8 @@ static int unreadable_to_host(struct hmmrt_request *req)
 	unsigned long i, n = hmmrt_window_pages(&req->window);
 	int rc;
 
-	memset(req->pfns, 0, n * sizeof(req->pfns[0]));
 	memset(req->src, 0, n * sizeof(req->src[0]));
-	rc = hmmrt_migrate_to_host(req);
+	rc = migrate_out(req, false);
 	for (i = 0; i < n && !rc; i++) {
 		u8 *outcome = &hmmrt_outcomes(req)[i];
 
@@ -479,10 +487,10 @@ int hmmrt_window_to_host(struct hmmrt_request *req)
 	req->result.there = 0;
 	if (!(req->window.vma->vm_flags & VM_READ))
 		return unreadable_to_host(req);
-	rc = hmmrt_snapshot_begin(req);
+	rc = hmmrt_snapshot_begin(&req->window, &req->snapshot);
 	if (!rc)
 		req->result.there = pages_there(req);
-	hmmrt_snapshot_end(req);
+	hmmrt_snapshot_end(&req->snapshot);
 	if (rc || req->result.there == n)
 		return rc;
 	return hmmrt_migrate_to_host(req);

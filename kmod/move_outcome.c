@@ -121,7 +121,7 @@ int hmmrt_outcomes_explain(struct hmmrt_request *req)
 	lockdep_assert_held(&req->window.vma->vm_mm->mmap_lock);
 	if (!memchr(outcomes, HMMRT_OUTCOME_OPEN, n))
 		return 0;
-	rc = hmmrt_snapshot(req);
+	rc = hmmrt_snapshot(&req->window, &req->snapshot);
 	if (rc)
 		return rc;
 	vma_stays = hmmrt_vma_stays(req->window.vma);
@@ -129,13 +129,13 @@ int hmmrt_outcomes_explain(struct hmmrt_request *req)
 			      (req->duplicate && !hmmrt_duplicates_work())))
 		vma_stays = HMMRT_STAY_POLICY;
 	mutex_lock(&block->lock);
-	if (hmmrt_block_read_retry(block, req->seq))
+	if (hmmrt_block_read_retry(block, req->snapshot.seq))
 		rc = -EAGAIN;
 	base = hmmrt_window_index(&req->window, 0);
 	for (i = 0; i < n && !rc; i++)
 		if (outcomes[i] == HMMRT_OUTCOME_OPEN)
 			outcomes[i] = outcome_explain(req, vma_stays, base + i,
-						      req->pfns[i]);
+						      req->snapshot.pfns[i]);
 	mutex_unlock(&block->lock);
 	return rc;
 }

@@ -7,7 +7,7 @@
 
 #include "move.h"
 
-/* For a block that the caller holds. Without @args nothing moves. */
+/* For a block that the caller holds. */
 struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
 					  struct hmmrt_block *block,
 					  const struct hmmrt_request_args *args)
@@ -17,13 +17,12 @@ struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
 
 	if (!req)
 		return NULL;
-	memset(req, 0, offsetof(struct hmmrt_request, pfns));
+	memset(req, 0, offsetof(struct hmmrt_request, snapshot));
 	memset(req->outcomes, HMMRT_OUTCOME_OPEN, sizeof(req->outcomes));
 	req->binding = binding;
 	req->window.block = block;
 	req->advice = hmmrt_no_advice;
-	if (args)
-		req->args = *args;
+	req->args = *args;
 	return req;
 }
 

@@ -4,7 +4,7 @@
  * for a driver. A snapshot faults nothing in and leaves nothing behind.
  *
  * Validity   A snapshot is valid until something in its block is invalidated.
- *            req->seq says so under block->lock: hmmrt_block_read_retry().
+ *            Its seq says so under block->lock: hmmrt_block_read_retry().
  *            Device pages that it shows exist in a section of hmmrt_srcu that
  *            began while it was valid: a device goes after that section. The
  *            snapshot itself waits for invalidations, so it is taken before.
@@ -13,6 +13,7 @@
 #include <linux/hmm.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/slab.h>
 
 #include "move.h"
 
@@ -60,70 +61,77 @@ int hmmrt_block_snapshot(struct hmmrt_block *block, struct hmm_range *range,
  * hmm_range_fault() fault: when asked for one page it faults in everything from
  * there to the end of the range, and fails if any of that cannot be faulted in.
  */
-int hmmrt_snapshot(struct hmmrt_request *req)
+int hmmrt_snapshot(const struct hmmrt_window *window,
+		   struct hmmrt_snapshot *snapshot)
 {
 	struct hmm_range range = {
-		.start = req->window.start,
-		.end = req->window.end,
-		.hmm_pfns = req->pfns,
+		.start = window->start,
+		.end = window->end,
+		.hmm_pfns = snapshot->pfns,
 		.dev_private_owner = hmmrt_pgmap_owner(),
 	};
 
-	return hmmrt_block_snapshot(req->window.block, &range, &req->seq);
+	return hmmrt_block_snapshot(window->block, &range, &snapshot->seq);
 }
 
 /**
  * hmmrt_snapshot_begin() - snapshot the window, and keep its device pages
- * @req: as for hmmrt_snapshot()
+ * @window: as for hmmrt_snapshot()
+ * @snapshot: out: what was found
  *
  * Context: mmap_lock held for reading; not in hmmrt_srcu. When it returns,
  * whatever the result, the caller is in hmmrt_srcu until hmmrt_snapshot_end().
  * Return: of hmmrt_snapshot().
  */
-int hmmrt_snapshot_begin(struct hmmrt_request *req) __acquires(&hmmrt_srcu)
+int hmmrt_snapshot_begin(const struct hmmrt_window *window,
+			 struct hmmrt_snapshot *snapshot)
+	__acquires(&hmmrt_srcu)
 {
+	struct hmmrt_block *block = window->block;
 	unsigned int try = 0;
 	int rc;
 
-	lockdep_assert_held(&req->window.block->span->space->mm->mmap_lock);
+	lockdep_assert_held(&block->span->space->mm->mmap_lock);
 	for (;;) {
-		rc = hmmrt_snapshot(req);
-		req->srcu = srcu_read_lock(&hmmrt_srcu);
+		rc = hmmrt_snapshot(window, snapshot);
+		snapshot->srcu = srcu_read_lock(&hmmrt_srcu);
 		/*
 		 * A device that goes away has invalidated its pages before it
 		 * waits for sections of hmmrt_srcu.
 		 */
-		if (rc || !hmmrt_block_read_retry(req->window.block, req->seq))
+		if (rc || !hmmrt_block_read_retry(block, snapshot->seq))
 			return rc;
 		if (++try == SNAPSHOT_TRIES)
 			return -EAGAIN;
-		srcu_read_unlock(&hmmrt_srcu, req->srcu);
+		srcu_read_unlock(&hmmrt_srcu, snapshot->srcu);
 	}
 }
 
 /* The device pages that the snapshot shows are not used any more. */
-void hmmrt_snapshot_end(struct hmmrt_request *req) __releases(&hmmrt_srcu)
+void hmmrt_snapshot_end(const struct hmmrt_snapshot *snapshot)
+	__releases(&hmmrt_srcu)
 {
-	srcu_read_unlock(&hmmrt_srcu, req->srcu);
+	srcu_read_unlock(&hmmrt_srcu, snapshot->srcu);
 }
 
 /*
- * Returns true if, by the snapshot in req->pfns, the CPU has one page for the
- * whole block, or has nothing yet and would allocate one page for it. The
- * second case covers VM_HUGEPAGE only: the core's other criteria are not
- * visible to modules.
+ * Returns true if, by the snapshot, the CPU has one page for the whole block,
+ * or has nothing yet and would allocate one page for it. The second case covers
+ * VM_HUGEPAGE only: the core's other criteria are not visible to modules.
  */
-bool hmmrt_request_is_huge(const struct hmmrt_request *req)
+bool hmmrt_snapshot_is_huge(const struct hmmrt_window *window,
+			    const struct hmmrt_snapshot *snapshot)
 {
-	if (!HMMRT_HAS_DEVICE_THP ||
-	    req->window.start != req->window.block->start ||
-	    req->window.end != req->window.start + HMMRT_BLOCK_SIZE)
+	const unsigned long *pfns = snapshot->pfns;
+
+	if (!HMMRT_HAS_DEVICE_THP || window->start != window->block->start ||
+	    window->end != window->start + HMMRT_BLOCK_SIZE)
 		return false;
-	if (req->pfns[0] & HMM_PFN_VALID)
-		return hmm_pfn_to_map_order(req->pfns[0]) ==
+	if (pfns[0] & HMM_PFN_VALID)
+		return hmm_pfn_to_map_order(pfns[0]) ==
 		       HMMRT_BLOCK_SHIFT - PAGE_SHIFT;
-	return (req->window.vma->vm_flags & VM_HUGEPAGE) &&
-	       !memchr_inv(req->pfns, 0, sizeof(req->pfns));
+	return (window->vma->vm_flags & VM_HUGEPAGE) &&
+	       !memchr_inv(pfns, 0, sizeof(snapshot->pfns));
 }
 
 /*
@@ -132,37 +140,35 @@ bool hmmrt_request_is_huge(const struct hmmrt_request *req)
  */
 static bool block_is_alike(const struct hmmrt_request *req)
 {
+	const struct vm_area_struct *vma = req->window.vma;
 	unsigned long start = req->window.block->start;
 	unsigned long end = start + HMMRT_BLOCK_SIZE;
 
-	return req->window.vma->vm_start <= start &&
-	       req->window.vma->vm_end >= end && req->one_advice &&
-	       !req->advice.granularity;
+	return vma->vm_start <= start && vma->vm_end >= end &&
+	       req->one_advice && !req->advice.granularity;
 }
 
 /* Widen the window if policy takes more than it, judged by its snapshot. */
 static bool window_widen(struct hmmrt_request *req)
 {
-	struct hmmrt_block *block = req->window.block;
-	struct hmmrt_policy_window old = {
-		.first = hmmrt_window_index(&req->window, 0),
-		.count = hmmrt_window_pages(&req->window),
+	struct hmmrt_window *window = &req->window;
+	struct hmmrt_policy_window win, old = {
+		.first = hmmrt_window_index(window, 0),
+		.count = hmmrt_window_pages(window),
 	};
-	struct hmmrt_policy_window win;
 	unsigned long pfn;
 
 	/* Keep a range that was asked for, and the one page of a fallback. */
 	if (!req->access || req->args.whole || req->retry.narrow)
 		return false;
-	pfn = req->pfns[hmmrt_request_index(req)];
+	pfn = req->snapshot.pfns[hmmrt_request_index(req)];
 	if (!(pfn & HMM_PFN_VALID) || (pfn & HMM_PFN_ERROR))
 		return false;
 	win = hmmrt_policy_huge_window(old, hmm_pfn_to_map_order(pfn),
 				       block_is_alike(req));
-	req->window.start =
-		block->start + ((unsigned long)win.first << PAGE_SHIFT);
-	req->window.end =
-		req->window.start + ((unsigned long)win.count << PAGE_SHIFT);
+	window->start =
+		window->block->start + ((unsigned long)win.first << PAGE_SHIFT);
+	window->end = window->start + ((unsigned long)win.count << PAGE_SHIFT);
 	return win.count != old.count;
 }
 
@@ -174,8 +180,8 @@ int hmmrt_snapshot_widen(struct hmmrt_request *req)
 {
 	if (!window_widen(req))
 		return 0;
-	hmmrt_snapshot_end(req);
-	return hmmrt_snapshot_begin(req);
+	hmmrt_snapshot_end(&req->snapshot);
+	return hmmrt_snapshot_begin(&req->window, &req->snapshot);
 }
 
 /* Returns true for a page in system memory that a write would have to copy. */
@@ -190,9 +196,8 @@ static bool needs_cow(unsigned long pfn)
 }
 
 /*
- * Find the pages for which a write to the window has to break COW, by the
- * snapshot in req->pfns. They are in req->to_touch. Returns true if there are
- * any.
+ * Find the pages for which a write to the window has to break COW, by its
+ * snapshot. They are in req->to_touch. Returns true if there are any.
  */
 bool hmmrt_mark_cow(struct hmmrt_request *req)
 {
@@ -200,7 +205,7 @@ bool hmmrt_mark_cow(struct hmmrt_request *req)
 
 	bitmap_zero(req->to_touch, HMMRT_BLOCK_PAGES);
 	for (i = 0; i < n; i++)
-		if (needs_cow(req->pfns[i]))
+		if (needs_cow(req->snapshot.pfns[i]))
 			__set_bit(i, req->to_touch);
 	return !bitmap_empty(req->to_touch, HMMRT_BLOCK_PAGES);
 }
@@ -233,20 +238,23 @@ static struct hmmrt_page_state page_state(unsigned long pfn)
 	return state;
 }
 
-static int snapshot_once(struct mm_struct *mm, struct hmmrt_request *req,
+static int snapshot_once(const struct hmmrt_window *window,
+			 struct hmmrt_snapshot *snapshot,
 			 struct hmmrt_page_state *pages)
 {
-	unsigned long i, n = hmmrt_window_pages(&req->window);
+	unsigned long i, n = hmmrt_window_pages(window);
+	struct hmmrt_block *block = window->block;
+	struct mm_struct *mm = block->span->space->mm;
 	int rc;
 
 	if (mmap_read_lock_killable(mm))
 		return -EINTR;
-	rc = hmmrt_snapshot_begin(req);
+	rc = hmmrt_snapshot_begin(window, snapshot);
 	for (i = 0; i < n && !rc; i++)
-		pages[i] = page_state(req->pfns[i]);
-	if (!rc && hmmrt_block_read_retry(req->window.block, req->seq))
+		pages[i] = page_state(snapshot->pfns[i]);
+	if (!rc && hmmrt_block_read_retry(block, snapshot->seq))
 		rc = -EAGAIN;
-	hmmrt_snapshot_end(req);
+	hmmrt_snapshot_end(snapshot);
 	mmap_read_unlock(mm);
 	return rc;
 }
@@ -259,43 +267,40 @@ struct range_snapshot {
 
 static int snapshot_block(void *data, unsigned long start, unsigned long end)
 {
-	struct range_snapshot *snapshot = data;
-	struct hmmrt_space *space = snapshot->space;
+	struct range_snapshot *range = data;
+	struct hmmrt_window window = { .start = start, .end = end };
 	unsigned long deadline = jiffies + HMMRT_SERVE_TIMEOUT;
-	struct hmmrt_request *req;
-	struct hmmrt_block *block;
+	struct hmmrt_snapshot *snapshot;
 	int rc = -ENOMEM;
 
-	block = hmmrt_block_borrow(space, start);
-	if (IS_ERR(block))
-		return PTR_ERR(block);
-	req = hmmrt_request_alloc(NULL, block, NULL);
-	if (!req)
+	window.block = hmmrt_block_borrow(range->space, start);
+	if (IS_ERR(window.block))
+		return PTR_ERR(window.block);
+	snapshot = kvmalloc(sizeof(*snapshot), GFP_KERNEL_ACCOUNT);
+	if (!snapshot)
 		goto out_return;
-	req->window.start = start;
-	req->window.end = end;
 	do {
-		rc = snapshot_once(space->mm, req, snapshot->pages);
+		rc = snapshot_once(&window, snapshot, range->pages);
 		if (rc == -EAGAIN && hmmrt_interrupted())
 			rc = -EINTR;
 		cond_resched();
 	} while (rc == -EAGAIN && time_before(jiffies, deadline));
-	snapshot->pages += hmmrt_window_pages(&req->window);
-	hmmrt_request_free(req);
+	range->pages += hmmrt_window_pages(&window);
+	kvfree(snapshot);
 out_return:
-	hmmrt_block_return(block);
+	hmmrt_block_return(window.block);
 	return rc;
 }
 
 int hmmrt_snapshot_range(struct hmmrt_binding *binding, unsigned long start,
 			 unsigned long end, struct hmmrt_page_state *pages)
 {
-	struct range_snapshot snapshot = {
+	struct range_snapshot range = {
 		.space = binding->space,
 		.pages = pages,
 	};
 
 	return hmmrt_range_by_blocks(binding->space->mm, start, end,
-				     snapshot_block, &snapshot);
+				     snapshot_block, &range);
 }
 EXPORT_SYMBOL_GPL(hmmrt_snapshot_range);

@@ -91,6 +91,20 @@ struct hmmrt_window {
 };
 
 /*
+ * What the CPU's page table has in a window, until something in the block is
+ * invalidated. See move_snapshot.c.
+ */
+struct hmmrt_snapshot {
+	unsigned long seq;	/* of hmmrt_block_read_begin() */
+	int srcu;		/* of hmmrt_snapshot_begin() */
+	union {
+		unsigned long pfns[HMMRT_BLOCK_PAGES];
+		/* Originals of duplicates, after it. */
+		struct page *from[HMMRT_BLOCK_PAGES];
+	};
+};
+
+/*
  * The attempts to serve part of a block to a device: a fault, or a prefetch
  * (access == 0). It is large, so it is allocated and not on the stack.
  */
@@ -115,8 +129,6 @@ struct hmmrt_request {
 	struct hmmrt_advice advice;	/* holds for the whole window */
 	bool one_advice;		/* @advice holds for all of the block */
 	struct hmmrt_knobs knobs;	/* of @binding, with @advice applied */
-	unsigned long seq;	/* of @pfns, by hmmrt_block_read_begin() */
-	int srcu;		/* of hmmrt_snapshot_begin() */
 	/* Pages that need memory, in the window. */
 	DECLARE_BITMAP(wanted, HMMRT_BLOCK_PAGES);
 	/* Pages in @wanted that other devices have duplicates of. */
@@ -127,12 +139,7 @@ struct hmmrt_request {
 	struct hmmrt_request_retry retry;
 	struct hmmrt_request_result result;
 
-	union {
-		/* Result of a snapshot. */
-		unsigned long pfns[HMMRT_BLOCK_PAGES];
-		/* Originals of duplicates, after it. */
-		struct page *from[HMMRT_BLOCK_PAGES];
-	};
+	struct hmmrt_snapshot snapshot;	/* of the window */
 	unsigned long src[HMMRT_BLOCK_PAGES];
 	union {
 		unsigned long dst[HMMRT_BLOCK_PAGES];

@@ -47,7 +47,7 @@ struct hmmrt_queued_fault {
 int hmmrt_window_map(struct hmmrt_request *req, bool migrate);
 void hmmrt_count_mapped(struct hmmrt_binding *binding, unsigned long addr,
 			unsigned int mapped, unsigned int remote);
-int hmmrt_window_commit(struct hmmrt_request *req,
+int hmmrt_window_commit(struct hmmrt_request *req, unsigned long seq,
 			void (*fill)(struct hmmrt_request *req));
 bool hmmrt_is_mapped(const struct hmmrt_binding *binding,
 		     struct hmmrt_block *block, unsigned long addr,

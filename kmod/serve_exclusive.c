@@ -96,13 +96,14 @@ static void census_add(struct census *census, unsigned long hmm_pfn)
 static int take_census(struct hmmrt_request *req, struct census *census)
 {
 	unsigned int i, n = hmmrt_window_pages(&req->window);
+	struct hmmrt_snapshot *snapshot = &req->snapshot;
 	int rc;
 
 	*census = (struct census){};
-	rc = hmmrt_snapshot_begin(req);
+	rc = hmmrt_snapshot_begin(&req->window, snapshot);
 	for (i = 0; i < n && !rc; i++)
-		census_add(census, req->pfns[i]);
-	hmmrt_snapshot_end(req);
+		census_add(census, snapshot->pfns[i]);
+	hmmrt_snapshot_end(snapshot);
 	return rc;
 }
 

@@ -177,16 +177,18 @@ static int extent_map(struct hmmrt_request *req,
 		      const struct hmmrt_extent *extent, unsigned long addr,
 		      unsigned int access)
 {
+	unsigned long seq;
 	int rc;
 
 	lockdep_assert_held(&extent->lock);
-	req->seq = hmmrt_block_read_begin(req->window.block, NULL);
+	/* Before the access: see the top of this file. */
+	seq = hmmrt_block_read_begin(req->window.block, NULL);
 	rc = window_check_access(req, addr, access);
 	if (rc)
 		return rc;
 	/* The window may have shrunk. */
 	window_fill(req, extent, window_shrink(&req->window, addr));
-	return hmmrt_window_commit(req, NULL);
+	return hmmrt_window_commit(req, seq, NULL);
 }
 
 /* Serve the page at @addr, with the extent locked. */

@@ -136,7 +136,7 @@ static bool needs_fault(const struct hmmrt_request *req)
 
 	if (!req->access)
 		return false;
-	pfn = req->pfns[hmmrt_request_index(req)];
+	pfn = req->snapshot.pfns[hmmrt_request_index(req)];
 	if (!(pfn & HMM_PFN_VALID) || (pfn & HMM_PFN_ERROR))
 		return true;
 	return (req->access & HMMRT_ACCESS_WRITE) && !(pfn & HMM_PFN_WRITE) &&
@@ -161,7 +161,7 @@ static int fault_neighbours(struct hmmrt_request *req, bool write)
 	    userfaultfd_armed(req->window.vma))
 		return 0;
 	for (i = 0; i < n && !rc && !unlocked; i++) {
-		if (req->pfns[i] || i == hmmrt_request_index(req))
+		if (req->snapshot.pfns[i] || i == hmmrt_request_index(req))
 			continue;
 		rc = fault_page(req, req->window.vma->vm_mm,
 				hmmrt_window_addr(&req->window, i),
@@ -191,7 +191,7 @@ static int wait_moved(struct hmmrt_request *req)
  */
 static int fault_wanted(struct hmmrt_request *req)
 {
-	unsigned long pfn = req->pfns[hmmrt_request_index(req)];
+	unsigned long pfn = req->snapshot.pfns[hmmrt_request_index(req)];
 	bool unlocked = false;
 	int rc;
 
@@ -225,14 +225,14 @@ static int snapshot_wanted(struct hmmrt_request *req)
 	bool fault;
 	int rc;
 
-	rc = hmmrt_snapshot_begin(req);
+	rc = hmmrt_snapshot_begin(&req->window, &req->snapshot);
 	if (!rc && req->access &&
-	    is_of_pci_device(req->pfns[hmmrt_request_index(req)]))
+	    is_of_pci_device(req->snapshot.pfns[hmmrt_request_index(req)]))
 		rc = -EOPNOTSUPP;
 	fault = !rc && needs_fault(req);
 	if (!rc && !fault && !req->retry.was_missing)
 		rc = hmmrt_snapshot_widen(req);
-	hmmrt_snapshot_end(req);
+	hmmrt_snapshot_end(&req->snapshot);
 	if (rc || (!fault && !req->retry.was_missing))
 		return rc;
 	if (fault)
@@ -248,10 +248,10 @@ static int snapshot_wanted(struct hmmrt_request *req)
 	if (req->duplicate)
 		return -EAGAIN;
 	/* If the page is lost again by now, commit_satisfies() starts again. */
-	rc = hmmrt_snapshot_begin(req);
+	rc = hmmrt_snapshot_begin(&req->window, &req->snapshot);
 	if (!rc)
 		rc = hmmrt_snapshot_widen(req);
-	hmmrt_snapshot_end(req);
+	hmmrt_snapshot_end(&req->snapshot);
 	return rc;
 }
 
@@ -277,8 +277,8 @@ static bool can_map(const struct hmmrt_request *req, unsigned long pfn)
 }
 
 /*
- * Find the pages that the CPU has to fault in, by the snapshot in req->pfns.
- * They are in req->to_touch.
+ * Find the pages that the CPU has to fault in, by the snapshot. They are in
+ * req->to_touch.
  */
 static int mark_missing(struct hmmrt_request *req)
 {
@@ -286,11 +286,12 @@ static int mark_missing(struct hmmrt_request *req)
 
 	bitmap_zero(req->to_touch, HMMRT_BLOCK_PAGES);
 	for (i = 0; i < n; i++) {
+		unsigned long pfn = req->snapshot.pfns[i];
+
 		/* An error is memory without a struct page. */
-		if (req->pfns[i] & HMM_PFN_ERROR ||
-		    is_of_pci_device(req->pfns[i]))
+		if (pfn & HMM_PFN_ERROR || is_of_pci_device(pfn))
 			return -EOPNOTSUPP;
-		if (!can_map(req, req->pfns[i]))
+		if (!can_map(req, pfn))
 			__set_bit(i, req->to_touch);
 	}
 	return 0;
@@ -323,10 +324,10 @@ static int snapshot_whole(struct hmmrt_request *req)
 {
 	int rc;
 
-	rc = hmmrt_snapshot_begin(req);
+	rc = hmmrt_snapshot_begin(&req->window, &req->snapshot);
 	if (!rc)
 		rc = mark_missing(req);
-	hmmrt_snapshot_end(req);
+	hmmrt_snapshot_end(&req->snapshot);
 	if (rc || bitmap_empty(req->to_touch, HMMRT_BLOCK_PAGES))
 		return rc;
 	return fault_missing(req);
@@ -523,15 +524,16 @@ static bool map_record(struct hmmrt_block_map *map, unsigned int index,
 
 /**
  * hmmrt_window_commit() - write the device's entries of a window
- * @req: req->seq was read before everything that the entries depend on
+ * @req: with the window
+ * @seq: of the block, read before everything that the entries depend on
  * @fill: fills req->ptes with block->lock held; NULL if they are filled already
  *
  * Context: mmap_lock held; for a memory object, also the lock of the extent.
  * Takes block->lock.
- * Return: 0; -EAGAIN: something in the block was invalidated since req->seq, or
- * the device is about to lose entries of the window.
+ * Return: 0; -EAGAIN: something in the block was invalidated since @seq, or the
+ * device is about to lose entries of the window.
  */
-int hmmrt_window_commit(struct hmmrt_request *req,
+int hmmrt_window_commit(struct hmmrt_request *req, unsigned long seq,
 			void (*fill)(struct hmmrt_request *req))
 {
 	struct hmmrt_object *object = hmmrt_vma_object(req->window.vma);
@@ -544,7 +546,7 @@ int hmmrt_window_commit(struct hmmrt_request *req,
 
 	lockdep_assert_held(&window->vma->vm_mm->mmap_lock);
 	mutex_lock(&block->lock);
-	if (map->zapping || hmmrt_block_read_retry(block, req->seq) ||
+	if (map->zapping || hmmrt_block_read_retry(block, seq) ||
 	    window_is_outdated(req, map)) {
 		mutex_unlock(&block->lock);
 		return -EAGAIN;
@@ -590,14 +592,15 @@ static void snapshot_fill(struct hmmrt_request *req)
 	lockdep_assert_held(&req->window.block->lock);
 	for (i = 0; i < n; i++) {
 		struct page *duplicate = hmmrt_duplicate_page(map, base + i);
+		unsigned long pfn = req->snapshot.pfns[i];
 
 		if (!duplicate) {
-			req->ptes[i] = make_pte(req, req->pfns[i], &cache);
+			req->ptes[i] = make_pte(req, pfn, &cache);
 			continue;
 		}
 		/* A duplicated page must not be writable. */
-		WARN_ON_ONCE(req->pfns[i] & HMM_PFN_WRITE);
-		duplicate_check(req, map, base + i, req->pfns[i]);
+		WARN_ON_ONCE(pfn & HMM_PFN_WRITE);
+		duplicate_check(req, map, base + i, pfn);
 		req->ptes[i] = duplicate_pte(req, duplicate);
 	}
 }
@@ -687,7 +690,7 @@ int hmmrt_window_map(struct hmmrt_request *req, bool migrate)
 					      snapshot_wanted(req);
 	hmmrt_episode_phase(HMMRT_PHASE_MAP);
 	if (!rc)
-		rc = hmmrt_window_commit(req, snapshot_fill);
+		rc = hmmrt_window_commit(req, req->snapshot.seq, snapshot_fill);
 	hmmrt_episode_phase(HMMRT_PHASE_DECIDE);
 	if (rc)
 		return rc;
