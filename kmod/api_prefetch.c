@@ -134,7 +134,7 @@ static int settle_window(struct prefetch *prefetch, struct hmmrt_request *req)
 /* Serve a part to a device; req covers the part and the mmap_lock is held. */
 static int prefetch_part_device(struct hmmrt_request *req)
 {
-	enum hmmrt_policy_want want = hmmrt_request_prefetched(req);
+	enum hmmrt_policy_want want = hmmrt_request_prefetched(&req->policy);
 
 	if (hmmrt_vma_check(req->window.vma, HMMRT_ACCESS_READ))
 		return 0;

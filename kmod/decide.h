@@ -8,7 +8,7 @@
 /* decide_fault.c */
 void hmmrt_request_advise(struct hmmrt_request *req, unsigned long addr);
 enum hmmrt_policy_want
-hmmrt_request_prefetched(const struct hmmrt_request *req);
+hmmrt_request_prefetched(const struct hmmrt_request_policy *policy);
 bool hmmrt_fault_may_migrate(struct hmmrt_request *req);
 bool hmmrt_object_may_migrate(struct hmmrt_request *req);
 void hmmrt_fault_window(struct hmmrt_request *req);
@@ -22,7 +22,8 @@ void hmmrt_thrashing_moved_back(struct hmmrt_block *block,
 				u64 began);
 void hmmrt_thrashing_reset(struct hmmrt_block *block);
 bool hmmrt_request_thrashes(struct hmmrt_request *req);
-bool hmmrt_request_pinned(const struct hmmrt_request *req);
+bool hmmrt_block_is_pinned(struct hmmrt_block *block,
+			   const struct hmmrt_knobs *knobs);
 int hmmrt_throttle(struct hmmrt_binding *binding, unsigned long addr);
 void hmmrt_pins_init(struct hmmrt_space *space);
 void hmmrt_pins_stop(struct hmmrt_space *space);

@@ -15,25 +15,27 @@
  */
 void hmmrt_request_advise(struct hmmrt_request *req, unsigned long addr)
 {
-	struct hmmrt_space *space = req->window.block->span->space;
-	unsigned long start = req->window.block->start;
+	struct hmmrt_request_policy *policy = &req->policy;
+	struct hmmrt_window *window = &req->window;
+	struct hmmrt_space *space = window->block->span->space;
+	unsigned long start = window->block->start;
 	unsigned long end = start + HMMRT_BLOCK_SIZE;
 
-	req->advice = hmmrt_advice_at(space, addr, &start, &end);
-	req->one_advice = end - start == HMMRT_BLOCK_SIZE;
-	req->window.start = max(req->window.start, start);
-	req->window.end = min(req->window.end, end);
+	policy->advice = hmmrt_advice_at(space, addr, &start, &end);
+	policy->one_advice = end - start == HMMRT_BLOCK_SIZE;
+	window->start = max(window->start, start);
+	window->end = min(window->end, end);
 	if (req->binding)
-		req->knobs = hmmrt_knobs_at(space, req->binding->dev,
-					    &req->advice);
+		policy->knobs = hmmrt_knobs_at(space, req->binding->dev,
+					       &policy->advice);
 }
 
 /* Decide what a prefetch does with pages that are not on the device. */
 enum hmmrt_policy_want
-hmmrt_request_prefetched(const struct hmmrt_request *req)
+hmmrt_request_prefetched(const struct hmmrt_request_policy *policy)
 {
-	return hmmrt_policy_prefetched(&req->advice,
-				       req->knobs.of[HMMRT_KNOB_READ_DUPLICATION]);
+	return hmmrt_policy_prefetched(
+		&policy->advice, policy->knobs.of[HMMRT_KNOB_READ_DUPLICATION]);
 }
 
 /*
@@ -71,8 +73,8 @@ static struct hmmrt_policy_window policy_window(const struct hmmrt_request *req,
 	};
 
 	bitmap_or(mapped, map->mapped, req->faulted, HMMRT_BLOCK_PAGES);
-	return hmmrt_policy_device_window(&density, page, &req->advice,
-					  &req->knobs);
+	return hmmrt_policy_device_window(&density, page, &req->policy.advice,
+					  &req->policy.knobs);
 }
 
 /* Shrink the window, the mapped part of the block, to what this fault maps. */
@@ -94,7 +96,7 @@ void hmmrt_fault_window(struct hmmrt_request *req)
 	win = policy_window(req, page);
 	lowest = hmmrt_window_index(window, 0);
 	if ((req->access & HMMRT_ACCESS_WRITE) &&
-	    (req->advice.flags & HMMRT_RANGE_READ_MOSTLY))
+	    (req->policy.advice.flags & HMMRT_RANGE_READ_MOSTLY))
 		win = hmmrt_policy_write_window(map->writable, win, lowest,
 						page);
 	start += (unsigned long)win.first << PAGE_SHIFT;
@@ -108,12 +110,13 @@ static struct hmmrt_policy_page policy_page(const struct hmmrt_request *req,
 					    bool migratable)
 {
 	const struct hmmrt_device *dev = req->binding->dev;
+	const u32 *knobs = req->policy.knobs.of;
 
 	return (struct hmmrt_policy_page){
-		.advice = &req->advice,
+		.advice = &req->policy.advice,
 		.device = dev->id,
-		.migration_policy = req->knobs.of[HMMRT_KNOB_MIGRATION_POLICY],
-		.read_duplication = req->knobs.of[HMMRT_KNOB_READ_DUPLICATION],
+		.migration_policy = knobs[HMMRT_KNOB_MIGRATION_POLICY],
+		.read_duplication = knobs[HMMRT_KNOB_READ_DUPLICATION],
 		.write = req->access & HMMRT_ACCESS_WRITE,
 		.migratable = migratable &&
 			      !(dev->flags & HMMRT_DEVICE_FAULT_IN_PLACE),
@@ -130,7 +133,7 @@ bool hmmrt_object_may_migrate(struct hmmrt_request *req)
 	const struct hmmrt_policy_page page = policy_page(req, true);
 	struct hmmrt_policy_decision decision = hmmrt_policy_residency(&page);
 
-	req->result.rule = decision.rule;
+	req->policy.rule = decision.rule;
 	return decision.want != HMMRT_POLICY_STAY;
 }
 
@@ -148,10 +151,11 @@ bool hmmrt_fault_may_migrate(struct hmmrt_request *req)
 	 */
 	if (decision.want != HMMRT_POLICY_STAY && !req->retry.reserved) {
 		page.too_small = hmmrt_request_thrashes(req);
-		page.pinned = hmmrt_request_pinned(req);
+		page.pinned = hmmrt_block_is_pinned(req->window.block,
+						    &req->policy.knobs);
 		decision = hmmrt_policy_residency(&page);
 	}
-	req->result.rule = decision.rule;
+	req->policy.rule = decision.rule;
 	req->duplicate = decision.want == HMMRT_POLICY_DUPLICATE;
 	return decision.want != HMMRT_POLICY_STAY;
 }

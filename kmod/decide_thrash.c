@@ -110,7 +110,7 @@ void hmmrt_thrashing_moved_in(struct hmmrt_request *req, u64 began)
 	note_time(dev, began);
 	if (!req->access && req->args.cause != HMMRT_CAUSE_ACCESS_COUNTER)
 		return;
-	note_move(req->window.block, dev, &req->knobs, req->window.start,
+	note_move(req->window.block, dev, &req->policy.knobs, req->window.start,
 		  req->window.end, HMMRT_POLICY_LOCATION_DEVICE(dev->id));
 }
 
@@ -327,7 +327,7 @@ bool hmmrt_request_thrashes(struct hmmrt_request *req)
 {
 	struct hmmrt_device *dev = req->binding->dev;
 	struct hmmrt_block_map *map = hmmrt_request_map(req);
-	struct hmmrt_policy_pace pace = pace_at(&req->knobs, dev);
+	struct hmmrt_policy_pace pace = pace_at(&req->policy.knobs, dev);
 	u64 there = hmmrt_account_used(req->binding->account);
 	bool thrashes, before;
 	u64 until;
@@ -347,20 +347,17 @@ bool hmmrt_request_thrashes(struct hmmrt_request *req)
 	return thrashes;
 }
 
-/*
- * Returns true if the touched page has to stay because its block is
- * thrash-pinned.
- */
-bool hmmrt_request_pinned(const struct hmmrt_request *req)
+/* Returns true if a touched page has to stay because of a thrash pin. */
+bool hmmrt_block_is_pinned(struct hmmrt_block *block,
+			   const struct hmmrt_knobs *knobs)
 {
 	bool pinned;
 
-	if (!req->knobs.of[HMMRT_KNOB_THRASHING_ENABLE])
+	if (!knobs->of[HMMRT_KNOB_THRASHING_ENABLE])
 		return false;
-	mutex_lock(&req->window.block->lock);
-	pinned = hmmrt_policy_is_pinned(&req->window.block->thrashing,
-					hmmrt_now_us());
-	mutex_unlock(&req->window.block->lock);
+	mutex_lock(&block->lock);
+	pinned = hmmrt_policy_is_pinned(&block->thrashing, hmmrt_now_us());
+	mutex_unlock(&block->lock);
 	return pinned;
 }
 

@@ -146,7 +146,7 @@ static void rule_refused(struct hmmrt_request *req, unsigned int first,
 	if (!req->access || touched < first || touched >= end ||
 	    !test_bit(touched, req->wanted) || pages[touched - first])
 		return;
-	req->result.rule = req->retry.shortfall == HMMRT_SHORTFALL_QUOTA ?
+	req->policy.rule = req->retry.shortfall == HMMRT_SHORTFALL_QUOTA ?
 				   HMMRT_RULE_QUOTA :
 				   HMMRT_RULE_NO_MEMORY;
 }

@@ -338,18 +338,19 @@ static void copy_run(struct hmmrt_request *req, const struct run *run,
  * no advice is looked up under block->lock. If a knob asked for duplication,
  * that decision stands.
  */
-static bool is_duplicated(const struct hmmrt_request *req,
+static bool is_duplicated(const struct hmmrt_window *window,
+			  const struct hmmrt_knobs *knobs,
 			  const struct run *run)
 {
-	unsigned long start = run_start(&req->window, run);
-	unsigned long end = run_end(&req->window, run), last = end;
+	struct hmmrt_space *space = window->block->span->space;
+	unsigned long start = run_start(window, run);
+	unsigned long end = run_end(window, run), last = end;
 	struct hmmrt_advice advice;
 
-	lockdep_assert_not_held(&req->window.block->lock);
-	if (req->knobs.of[HMMRT_KNOB_READ_DUPLICATION])
+	lockdep_assert_not_held(&window->block->lock);
+	if (knobs->of[HMMRT_KNOB_READ_DUPLICATION])
 		return true;
-	advice = hmmrt_advice_at(req->window.block->span->space, start, &start,
-				 &end);
+	advice = hmmrt_advice_at(space, start, &start, &end);
 	return (advice.flags & HMMRT_RANGE_READ_MOSTLY) && end == last;
 }
 
@@ -371,7 +372,7 @@ static int commit_run(struct hmmrt_request *req, const struct run *run,
 	 * Reclaim takes block->lock, so nothing waits for other calls under it.
 	 * The advice lookup may wait, so it comes first.
 	 */
-	if (!is_duplicated(req, run))
+	if (!is_duplicated(&req->window, &req->policy.knobs, run))
 		return -EAGAIN;
 	mutex_lock(&block->lock);
 	if (map->zapping || hmmrt_block_read_retry(block, seq)) {

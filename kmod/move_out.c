@@ -393,7 +393,8 @@ static int migrate_out(struct hmmrt_request *req, bool huge)
 		return -ENOMEM;
 	hmmrt_episode_begin(&episode, HMMRT_PHASE_ALLOCATE);
 	to.strict = req->args.node != NUMA_NO_NODE;
-	to.node = to.strict ? req->args.node : hmmrt_advised_node(&req->advice);
+	to.node = to.strict ? req->args.node :
+			      hmmrt_advised_node(&req->policy.advice);
 	if (!huge || !migrate_huge_out(req, &args, &to, &out, &rc)) {
 		hmmrt_host_alloc(window->vma, window->start, &to, n, n);
 		rc = migrate_window_out(&args, &to, &out);

@@ -125,8 +125,9 @@ int hmmrt_outcomes_explain(struct hmmrt_request *req)
 	if (rc)
 		return rc;
 	vma_stays = hmmrt_vma_stays(req->window.vma);
-	if (vma_stays < 0 && ((req->advice.flags & HMMRT_RANGE_NO_MIGRATE) ||
-			      (req->duplicate && !hmmrt_duplicates_work())))
+	if (vma_stays < 0 &&
+	    ((req->policy.advice.flags & HMMRT_RANGE_NO_MIGRATE) ||
+	     (req->duplicate && !hmmrt_duplicates_work())))
 		vma_stays = HMMRT_STAY_POLICY;
 	mutex_lock(&block->lock);
 	if (hmmrt_block_read_retry(block, req->snapshot.seq))

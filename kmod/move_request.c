@@ -21,7 +21,7 @@ struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
 	memset(req->outcomes, HMMRT_OUTCOME_OPEN, sizeof(req->outcomes));
 	req->binding = binding;
 	req->window.block = block;
-	req->advice = hmmrt_no_advice;
+	req->policy.advice = hmmrt_no_advice;
 	req->args = *args;
 	return req;
 }
@@ -93,7 +93,7 @@ void hmmrt_request_aim(struct hmmrt_request *req, unsigned long addr,
 {
 	hmmrt_request_unreserve(req);
 	req->retry = (struct hmmrt_request_retry){};
-	req->result.rule = HMMRT_RULE_NONE;
+	req->policy.rule = HMMRT_RULE_NONE;
 	req->addr = addr;
 	req->access = access;
 }

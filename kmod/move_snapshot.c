@@ -138,14 +138,14 @@ bool hmmrt_snapshot_is_huge(const struct hmmrt_window *window,
  * Returns true if one mapping and one advice without granularity cover the
  * block.
  */
-static bool block_is_alike(const struct hmmrt_request *req)
+static bool block_is_alike(const struct hmmrt_window *window,
+			   const struct hmmrt_request_policy *policy)
 {
-	const struct vm_area_struct *vma = req->window.vma;
-	unsigned long start = req->window.block->start;
+	unsigned long start = window->block->start;
 	unsigned long end = start + HMMRT_BLOCK_SIZE;
 
-	return vma->vm_start <= start && vma->vm_end >= end &&
-	       req->one_advice && !req->advice.granularity;
+	return window->vma->vm_start <= start && window->vma->vm_end >= end &&
+	       policy->one_advice && !policy->advice.granularity;
 }
 
 /* Widen the window if policy takes more than it, judged by its snapshot. */
@@ -165,7 +165,7 @@ static bool window_widen(struct hmmrt_request *req)
 	if (!(pfn & HMM_PFN_VALID) || (pfn & HMM_PFN_ERROR))
 		return false;
 	win = hmmrt_policy_huge_window(old, hmm_pfn_to_map_order(pfn),
-				       block_is_alike(req));
+				       block_is_alike(window, &req->policy));
 	window->start =
 		window->block->start + ((unsigned long)win.first << PAGE_SHIFT);
 	window->end = window->start + ((unsigned long)win.count << PAGE_SHIFT);

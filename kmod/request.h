@@ -76,7 +76,6 @@ struct hmmrt_request_result {
 	/* Of the last call that moved pages to a device, by source device. */
 	u32 moved_from[HMMRT_MAX_DEVICES];
 	u64 there;			/* by the last attempt */
-	enum hmmrt_policy_rule rule;	/* rule that decided about a fault */
 };
 
 /*
@@ -104,6 +103,14 @@ struct hmmrt_snapshot {
 	};
 };
 
+/* What decides about the pages of a window; see hmmrt_request_advise(). */
+struct hmmrt_request_policy {
+	struct hmmrt_advice advice;	/* holds for the whole window */
+	bool one_advice;		/* @advice holds for all of the block */
+	struct hmmrt_knobs knobs;	/* of the binding, with @advice applied */
+	enum hmmrt_policy_rule rule;	/* rule that decided about a fault */
+};
+
 /*
  * The attempts to serve part of a block to a device: a fault, or a prefetch
  * (access == 0). It is large, so it is allocated and not on the stack.
@@ -125,10 +132,7 @@ struct hmmrt_request {
 	bool exec;	/* the vma permits it; valid without the vma */
 	bool write;
 	bool duplicate;			/* duplicate pages in system memory */
-	/* Looked up once, see hmmrt_request_advise(). */
-	struct hmmrt_advice advice;	/* holds for the whole window */
-	bool one_advice;		/* @advice holds for all of the block */
-	struct hmmrt_knobs knobs;	/* of @binding, with @advice applied */
+	struct hmmrt_request_policy policy;
 	/* Pages that need memory, in the window. */
 	DECLARE_BITMAP(wanted, HMMRT_BLOCK_PAGES);
 	/* Pages in @wanted that other devices have duplicates of. */

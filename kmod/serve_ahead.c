@@ -68,7 +68,7 @@ static unsigned long map_part(struct hmmrt_request *req, unsigned long start,
 		return end;
 	hmmrt_window_set(window, vma, start, end);
 	hmmrt_request_advise(req, window->start);
-	if (!hmmrt_policy_maps_ahead(&req->advice, id) ||
+	if (!hmmrt_policy_maps_ahead(&req->policy.advice, id) ||
 	    hmmrt_vma_check(vma, HMMRT_ACCESS_READ))
 		return window->end;
 	rc = hmmrt_block_migrate_lock(window->block);

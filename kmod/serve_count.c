@@ -125,7 +125,8 @@ static bool part_can_move(const struct hmmrt_request *req,
 {
 	if (object)
 		return hmmrt_object_is_migratable(object) &&
-		       hmmrt_advice_access(&req->advice, req->binding->dev->id);
+		       hmmrt_advice_access(&req->policy.advice,
+					   req->binding->dev->id);
 	return !hmmrt_vma_check(req->window.vma, HMMRT_ACCESS_READ) &&
 	       hmmrt_vma_may_migrate(req->window.vma);
 }
@@ -137,13 +138,17 @@ static bool part_can_move(const struct hmmrt_request *req,
 static int move_part(struct hmmrt_request *req)
 {
 	struct hmmrt_object *object = hmmrt_vma_object(req->window.vma);
+	const struct hmmrt_advice *advice = &req->policy.advice;
+	const struct hmmrt_knobs *knobs = &req->policy.knobs;
+	bool pinned;
 
 	lockdep_assert_held(&req->window.vma->vm_mm->mmap_lock);
 	hmmrt_request_advise(req, req->window.start);
+	if (!part_can_move(req, object) || !counts_at(knobs))
+		return 0;
 	/* Thrashing of memory objects is not watched. */
-	if (!part_can_move(req, object) || !counts_at(&req->knobs) ||
-	    !count_would_move(req->binding, &req->advice, &req->knobs,
-			      !object && hmmrt_request_pinned(req)))
+	pinned = !object && hmmrt_block_is_pinned(req->window.block, knobs);
+	if (!count_would_move(req->binding, advice, knobs, pinned))
 		return 0;
 	return object ? hmmrt_object_to_device(req, object) :
 			hmmrt_window_map(req, true);

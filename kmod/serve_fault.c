@@ -113,7 +113,7 @@ static int page_map(struct batch *batch, struct hmmrt_request *req,
 		do {
 			rc = hmmrt_fault_attempt(req);
 		} while (hmmrt_request_prepare_retry(req, &limit, &rc));
-		batch->decided = req->result.rule;
+		batch->decided = req->policy.rule;
 		if (rc == -EINTR)
 			return rc;
 		/* Perhaps only one of the accesses is refused. */

@@ -37,7 +37,7 @@ static int window_check_access(struct hmmrt_request *req, unsigned long addr,
 	u32 has;
 
 	hmmrt_request_advise(req, addr);
-	has = hmmrt_advice_access(&req->advice, req->binding->dev->id);
+	has = hmmrt_advice_access(&req->policy.advice, req->binding->dev->id);
 	req->write = has & HMMRT_ACCESS_WRITE;
 	return (access & ~has) || !has ? -EACCES : 0;
 }
@@ -241,7 +241,7 @@ int hmmrt_object_attempt(struct hmmrt_request *req, struct hmmrt_object *object)
 /* The same for a fault at req->addr. */
 int hmmrt_object_fault(struct hmmrt_request *req, struct hmmrt_object *object)
 {
-	req->result.rule = HMMRT_RULE_NOT_MIGRATABLE;
+	req->policy.rule = HMMRT_RULE_NOT_MIGRATABLE;
 	return hmmrt_object_attempt(req, object);
 }
 
@@ -286,7 +286,7 @@ static int extent_to_device(struct hmmrt_request *req,
 		window_outcome(req, HMMRT_OUTCOME_STAYED(HMMRT_STAY_PINNED));
 		return 0;
 	}
-	if (hmmrt_request_prefetched(req) == HMMRT_POLICY_STAY) {
+	if (hmmrt_request_prefetched(&req->policy) == HMMRT_POLICY_STAY) {
 		window_outcome(req, HMMRT_OUTCOME_STAYED(HMMRT_STAY_POLICY));
 		return 0;
 	}

@@ -166,10 +166,10 @@ EXPORT_SYMBOL_GPL(hmmrt_fault_range);
 static int part_to_device(const struct hmmrt_range_walk *walk,
 			  struct hmmrt_request *req)
 {
-	enum hmmrt_policy_want want = hmmrt_request_prefetched(req);
+	enum hmmrt_policy_want want = hmmrt_request_prefetched(&req->policy);
 	struct hmmrt_object *object = hmmrt_vma_object(req->window.vma);
 	bool move = want != HMMRT_POLICY_STAY &&
-		    !(req->advice.flags & HMMRT_RANGE_READ_MOSTLY) &&
+		    !(req->policy.advice.flags & HMMRT_RANGE_READ_MOSTLY) &&
 		    hmmrt_vma_may_have_migratable(req->window.vma);
 
 	if (object)
