@@ -138,10 +138,9 @@ static int prefetch_part_device(struct hmmrt_request *req)
 
 	if (hmmrt_vma_check(req->window.vma, HMMRT_ACCESS_READ))
 		return 0;
-	req->duplicate = want == HMMRT_POLICY_DUPLICATE;
-	return hmmrt_window_map(req,
-				want != HMMRT_POLICY_STAY &&
-					hmmrt_vma_stays(req->window.vma) < 0);
+	if (hmmrt_vma_stays(req->window.vma) >= 0)
+		want = HMMRT_POLICY_STAY;
+	return hmmrt_window_map(req, want);
 }
 
 static int prefetch_part_any(struct hmmrt_request *req)

@@ -9,7 +9,7 @@
 void hmmrt_request_advise(struct hmmrt_request *req, unsigned long addr);
 enum hmmrt_policy_want
 hmmrt_request_prefetched(const struct hmmrt_request_policy *policy);
-bool hmmrt_fault_may_migrate(struct hmmrt_request *req);
+enum hmmrt_policy_want hmmrt_fault_want(struct hmmrt_request *req);
 bool hmmrt_object_may_migrate(struct hmmrt_request *req);
 void hmmrt_fault_window(struct hmmrt_request *req);
 

@@ -22,6 +22,7 @@ void hmmrt_request_advise(struct hmmrt_request *req, unsigned long addr)
 	unsigned long end = start + HMMRT_BLOCK_SIZE;
 
 	policy->advice = hmmrt_advice_at(space, addr, &start, &end);
+	policy->want = HMMRT_POLICY_STAY;
 	policy->one_advice = end - start == HMMRT_BLOCK_SIZE;
 	window->start = max(window->start, start);
 	window->end = min(window->end, end);
@@ -137,8 +138,8 @@ bool hmmrt_object_may_migrate(struct hmmrt_request *req)
 	return decision.want != HMMRT_POLICY_STAY;
 }
 
-/* Returns true if a fault of this device moves, or duplicates, the pages. */
-bool hmmrt_fault_may_migrate(struct hmmrt_request *req)
+/* Decide whether a fault of this device moves or duplicates the pages. */
+enum hmmrt_policy_want hmmrt_fault_want(struct hmmrt_request *req)
 {
 	struct hmmrt_policy_page page =
 		policy_page(req, hmmrt_vma_may_migrate(req->window.vma));
@@ -156,6 +157,5 @@ bool hmmrt_fault_may_migrate(struct hmmrt_request *req)
 		decision = hmmrt_policy_residency(&page);
 	}
 	req->policy.rule = decision.rule;
-	req->duplicate = decision.want == HMMRT_POLICY_DUPLICATE;
-	return decision.want != HMMRT_POLICY_STAY;
+	return decision.want;
 }

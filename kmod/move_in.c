@@ -43,6 +43,7 @@ struct plan {
 	unsigned long select;		/* flags for those devices */
 	bool huge;			/* all of the block, as one page */
 	struct page *near;		/* a neighbour already on the device */
+	bool duplicate;			/* pages in system memory stay */
 };
 
 static void note_stays(struct hmmrt_request *req, unsigned long addr,
@@ -73,7 +74,7 @@ static bool plan_page(struct hmmrt_request *req, struct plan *plan,
 	if (dev && req->args.no_peers)
 		return false;
 	/* This page is duplicated instead. */
-	if (req->duplicate && !dev && pfn)
+	if (plan->duplicate && !dev && pfn)
 		return false;
 	if (page && folio_test_ksm(page_folio(page))) {
 		note_stays(req, addr, 1, HMMRT_STAY_MERGED);
@@ -85,14 +86,17 @@ static bool plan_page(struct hmmrt_request *req, struct plan *plan,
 }
 
 /*
- * Plan from page @from on. With req->duplicate the plan ends after one run of
+ * Plan from page @from on. With @duplicate the plan ends after one run of
  * pages that move: pages between two runs may have duplicates on any device,
  * and a migration takes away all duplicates in its range.
  */
 static struct plan make_plan(struct hmmrt_request *req, unsigned int from)
 {
 	unsigned int i, n = hmmrt_window_pages(&req->window);
-	struct plan plan = { .first = n };
+	struct plan plan = {
+		.first = n,
+		.duplicate = req->policy.want == HMMRT_POLICY_DUPLICATE,
+	};
 	struct hmmrt_region_cache cache = {};
 
 	bitmap_zero(req->wanted, HMMRT_BLOCK_PAGES);
@@ -101,7 +105,7 @@ static struct plan make_plan(struct hmmrt_request *req, unsigned int from)
 			__set_bit(i, req->wanted);
 			plan.first = min(plan.first, i);
 			plan.end = i + 1;
-		} else if (req->duplicate && plan.end) {
+		} else if (plan.duplicate && plan.end) {
 			break;
 		}
 	}
@@ -380,7 +384,7 @@ static struct migrate_vma plan_args(struct hmmrt_request *req,
 		.src = req->src,
 		.dst = req->dst,
 		.pgmap_owner = hmmrt_pgmap_owner(),
-		.flags = (req->duplicate ? 0 : MIGRATE_VMA_SELECT_SYSTEM) |
+		.flags = (plan->duplicate ? 0 : MIGRATE_VMA_SELECT_SYSTEM) |
 			 plan->select,
 	};
 
@@ -465,7 +469,7 @@ static int move_planned(struct hmmrt_request *req, unsigned int *from)
 	if (rc || plan.first >= plan.end)
 		return rc;
 	hmmrt_request_check(req);
-	if (req->duplicate)
+	if (plan.duplicate)
 		*from = plan.end;
 	hmmrt_episode_phase(HMMRT_PHASE_ALLOCATE);
 	rc = hmmrt_request_alloc_pages(req, plan.first, plan.end, req->pages,
@@ -495,7 +499,8 @@ static int move_planned(struct hmmrt_request *req, unsigned int *from)
 
 /**
  * hmmrt_migrate_to_device() - move what can move of a window, best effort
- * @req: window within one vma; with req->duplicate, pages in system memory stay
+ * @req: window within one vma; pages in system memory stay if policy wants
+ *	duplicates of them
  *
  * Context: mmap_lock held for reading; takes block->migrate.
  * Return: 0, however many pages moved; -EAGAIN, with HMMRT_STEP_BREAK_COW for a

@@ -112,6 +112,7 @@ static u8 outcome_explain(const struct hmmrt_request *req, int vma_stays,
  */
 int hmmrt_outcomes_explain(struct hmmrt_request *req)
 {
+	const struct hmmrt_request_policy *policy = &req->policy;
 	unsigned long i, n = hmmrt_window_pages(&req->window);
 	struct hmmrt_block *block = req->window.block;
 	u8 *outcomes = hmmrt_outcomes(req);
@@ -125,9 +126,9 @@ int hmmrt_outcomes_explain(struct hmmrt_request *req)
 	if (rc)
 		return rc;
 	vma_stays = hmmrt_vma_stays(req->window.vma);
-	if (vma_stays < 0 &&
-	    ((req->policy.advice.flags & HMMRT_RANGE_NO_MIGRATE) ||
-	     (req->duplicate && !hmmrt_duplicates_work())))
+	if (vma_stays < 0 && ((policy->advice.flags & HMMRT_RANGE_NO_MIGRATE) ||
+			      (policy->want == HMMRT_POLICY_DUPLICATE &&
+			       !hmmrt_duplicates_work())))
 		vma_stays = HMMRT_STAY_POLICY;
 	mutex_lock(&block->lock);
 	if (hmmrt_block_read_retry(block, req->snapshot.seq))

@@ -22,6 +22,7 @@ struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
 	req->binding = binding;
 	req->window.block = block;
 	req->policy.advice = hmmrt_no_advice;
+	req->policy.want = HMMRT_POLICY_STAY;
 	req->args = *args;
 	return req;
 }

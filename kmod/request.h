@@ -108,6 +108,7 @@ struct hmmrt_request_policy {
 	struct hmmrt_advice advice;	/* holds for the whole window */
 	bool one_advice;		/* @advice holds for all of the block */
 	struct hmmrt_knobs knobs;	/* of the binding, with @advice applied */
+	enum hmmrt_policy_want want;	/* until it is decided, POLICY_STAY */
 	enum hmmrt_policy_rule rule;	/* rule that decided about a fault */
 };
 
@@ -131,7 +132,6 @@ struct hmmrt_request {
 	struct hmmrt_window window;	/* of this attempt; has @addr */
 	bool exec;	/* the vma permits it; valid without the vma */
 	bool write;
-	bool duplicate;			/* duplicate pages in system memory */
 	struct hmmrt_request_policy policy;
 	/* Pages that need memory, in the window. */
 	DECLARE_BITMAP(wanted, HMMRT_BLOCK_PAGES);

@@ -44,7 +44,7 @@ struct hmmrt_queued_fault {
 };
 
 /* serve_window.c */
-int hmmrt_window_map(struct hmmrt_request *req, bool migrate);
+int hmmrt_window_map(struct hmmrt_request *req, enum hmmrt_policy_want want);
 void hmmrt_count_mapped(struct hmmrt_binding *binding, unsigned long addr,
 			unsigned int mapped, unsigned int remote);
 int hmmrt_window_commit(struct hmmrt_request *req, unsigned long seq,

@@ -75,7 +75,7 @@ static unsigned long map_part(struct hmmrt_request *req, unsigned long start,
 	if (rc)
 		return end;
 	moving = core_is_moving(window);
-	rc = hmmrt_window_map(req, false);
+	rc = hmmrt_window_map(req, HMMRT_POLICY_STAY);
 	hmmrt_block_migrate_unlock(window->block);
 	return moving || rc == -EAGAIN ? window->start : window->end;
 }

@@ -151,7 +151,7 @@ static int move_part(struct hmmrt_request *req)
 	if (!count_would_move(req->binding, advice, knobs, pinned))
 		return 0;
 	return object ? hmmrt_object_to_device(req, object) :
-			hmmrt_window_map(req, true);
+			hmmrt_window_map(req, HMMRT_POLICY_MOVE);
 }
 
 /*

@@ -119,7 +119,7 @@ static int part_fault(const struct hmmrt_range_walk *walk,
 		return -EACCES;
 	if (object)
 		return hmmrt_object_attempt(req, object);
-	return hmmrt_window_map(req, hmmrt_fault_may_migrate(req));
+	return hmmrt_window_map(req, hmmrt_fault_want(req));
 }
 
 int hmmrt_fault_range(struct hmmrt_binding *binding, unsigned long start,
@@ -167,16 +167,18 @@ static int part_to_device(const struct hmmrt_range_walk *walk,
 			  struct hmmrt_request *req)
 {
 	enum hmmrt_policy_want want = hmmrt_request_prefetched(&req->policy);
-	struct hmmrt_object *object = hmmrt_vma_object(req->window.vma);
-	bool move = want != HMMRT_POLICY_STAY &&
-		    !(req->policy.advice.flags & HMMRT_RANGE_READ_MOSTLY) &&
-		    hmmrt_vma_may_have_migratable(req->window.vma);
+	struct vm_area_struct *vma = req->window.vma;
+	struct hmmrt_object *object = hmmrt_vma_object(vma);
 
 	if (object)
 		return hmmrt_object_to_device(req, object);
-	req->duplicate = want == HMMRT_POLICY_DUPLICATE &&
-			 hmmrt_vma_may_migrate(req->window.vma);
-	return hmmrt_window_map(req, move || req->duplicate);
+	if (want == HMMRT_POLICY_DUPLICATE && !hmmrt_vma_may_migrate(vma))
+		want = HMMRT_POLICY_MOVE;
+	if (want == HMMRT_POLICY_MOVE &&
+	    ((req->policy.advice.flags & HMMRT_RANGE_READ_MOSTLY) ||
+	     !hmmrt_vma_may_have_migratable(vma)))
+		want = HMMRT_POLICY_STAY;
+	return hmmrt_window_map(req, want);
 }
 
 int hmmrt_migrate_range_to_device(struct hmmrt_binding *binding,

@@ -245,7 +245,7 @@ static int snapshot_wanted(struct hmmrt_request *req)
 	if (rc)
 		return rc;
 	/* Start again: now that the page is there it can be duplicated. */
-	if (req->duplicate)
+	if (req->policy.want == HMMRT_POLICY_DUPLICATE)
 		return -EAGAIN;
 	/* If the page is lost again by now, commit_satisfies() starts again. */
 	rc = hmmrt_snapshot_begin(&req->window, &req->snapshot);
@@ -646,8 +646,7 @@ static int migrate_back(struct mm_struct *mm, struct hmmrt_request *req)
 /**
  * hmmrt_window_map() - one attempt at the flow above
  * @req: window, vma, access
- * @migrate: move what can move; with req->duplicate, duplicate what is in
- *	system memory
+ * @want: what to do with pages that are not on the device, if it can be done
  *
  * Context: mmap_lock held for reading, and no other lock. If the result is not
  * 0, the mmap_lock may have been dropped and taken again, and the vma is not
@@ -656,23 +655,25 @@ static int migrate_back(struct mm_struct *mm, struct hmmrt_request *req)
  * HMMRT_STEP_MIGRATE_BACK, only if one page must be mapped, or with none if
  * something raced; or an error.
  */
-int hmmrt_window_map(struct hmmrt_request *req, bool migrate)
+int hmmrt_window_map(struct hmmrt_request *req, enum hmmrt_policy_want want)
 {
+	bool duplicate = want == HMMRT_POLICY_DUPLICATE;
 	u64 moved = req->result.moved;
 	bool shared_by_cow;
 	int rc = 0;
 
 	lockdep_assert_held(&req->window.vma->vm_mm->mmap_lock);
 	hmmrt_request_check(req);
+	req->policy.want = want;
 	req->exec = req->window.vma->vm_flags & VM_EXEC;
 	req->write = req->window.vma->vm_flags & VM_WRITE;
 	/*
-	 * With req->duplicate, a prefetch first moves pages that are not in
-	 * system memory.
+	 * Before a prefetch duplicates pages in system memory, it moves those
+	 * that are elsewhere.
 	 */
-	if (migrate && (!req->duplicate || !req->access))
+	if (want == HMMRT_POLICY_MOVE || (duplicate && !req->access))
 		rc = hmmrt_migrate_to_device(req);
-	if (!rc && migrate && req->duplicate) {
+	if (!rc && duplicate) {
 		moved = req->result.moved - moved;
 		rc = hmmrt_duplicate_window(req);
 		/* Pages that have just moved here were not there before. */
@@ -758,7 +759,7 @@ int hmmrt_fault_attempt(struct hmmrt_request *req)
 	if (rc)
 		goto out_unlock;
 	hmmrt_fault_window(req);
-	rc = hmmrt_window_map(req, hmmrt_fault_may_migrate(req));
+	rc = hmmrt_window_map(req, hmmrt_fault_want(req));
 	if (hmmrt_request_take_step(req, rc, HMMRT_STEP_MIGRATE_BACK))
 		rc = migrate_back(mm, req);
 out_unlock:
