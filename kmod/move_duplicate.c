@@ -354,6 +354,14 @@ static bool is_duplicated(const struct hmmrt_window *window,
 	return (advice.flags & HMMRT_RANGE_READ_MOSTLY) && end == last;
 }
 
+/* The device's entry for a page that it has a duplicate of. */
+hmmrt_pte_t hmmrt_duplicate_pte(const struct hmmrt_request *req,
+				const struct page *duplicate)
+{
+	return (req->permits & ~HMMRT_PTE_WRITE) | HMMRT_PTE_DEVICE |
+	       hmmrt_page_offset(duplicate);
+}
+
 /* Map the duplicates for the device, if they are still valid. */
 static int commit_run(struct hmmrt_request *req, const struct run *run,
 		      struct page **from, unsigned long seq,
@@ -399,10 +407,7 @@ static int commit_run(struct hmmrt_request *req, const struct run *run,
 		*to = NULL;
 		map->duplicates->at[base + i] = duplicate;
 		hmmrt_vram_note_duplicate(duplicate->page, block);
-		ptes[i] = HMMRT_PTE_VALID | HMMRT_PTE_DEVICE |
-			  hmmrt_page_offset(duplicate->page);
-		if (req->exec)
-			ptes[i] |= HMMRT_PTE_EXEC;
+		ptes[i] = hmmrt_duplicate_pte(req, duplicate->page);
 		__set_bit(base + i, map->local);
 		__set_bit(base + i, map->mapped);
 		__clear_bit(base + i, map->writable);

@@ -130,8 +130,7 @@ struct hmmrt_request {
 	DECLARE_BITMAP(faulted, HMMRT_BLOCK_PAGES);
 
 	struct hmmrt_window window;	/* of this attempt; has @addr */
-	bool exec;	/* the vma permits it; valid without the vma */
-	bool write;
+	hmmrt_pte_t permits;	/* valid, and what entries of it may permit */
 	struct hmmrt_request_policy policy;
 	/* Pages that need memory, in the window. */
 	DECLARE_BITMAP(wanted, HMMRT_BLOCK_PAGES);

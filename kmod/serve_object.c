@@ -38,7 +38,9 @@ static int window_check_access(struct hmmrt_request *req, unsigned long addr,
 
 	hmmrt_request_advise(req, addr);
 	has = hmmrt_advice_access(&req->policy.advice, req->binding->dev->id);
-	req->write = has & HMMRT_ACCESS_WRITE;
+	req->permits = HMMRT_PTE_VALID;
+	if (has & HMMRT_ACCESS_WRITE)
+		req->permits |= HMMRT_PTE_WRITE;
 	return (access & ~has) || !has ? -EACCES : 0;
 }
 
@@ -113,8 +115,6 @@ static hmmrt_pte_t pte_target(const struct hmmrt_extent *extent,
 static void window_fill(struct hmmrt_request *req,
 			const struct hmmrt_extent *extent, unsigned int index)
 {
-	hmmrt_pte_t permits = HMMRT_PTE_VALID |
-			      (req->write ? HMMRT_PTE_WRITE : 0);
 	unsigned int i, n = hmmrt_window_pages(&req->window);
 
 	lockdep_assert_held(&extent->lock);
@@ -122,7 +122,7 @@ static void window_fill(struct hmmrt_request *req,
 		hmmrt_pte_t target = pte_target(extent, req->binding->dev,
 						index + i);
 
-		req->ptes[i] = target ? permits | target : 0;
+		req->ptes[i] = target ? req->permits | target : 0;
 	}
 }
 

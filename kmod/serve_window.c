@@ -370,16 +370,6 @@ static void mark_used(struct page *page, bool write)
 		folio_mark_accessed(folio);
 }
 
-/*
- * A page that the device has a duplicate of keeps the entry for the duplicate.
- */
-static hmmrt_pte_t duplicate_pte(const struct hmmrt_request *req,
-				 const struct page *duplicate)
-{
-	return HMMRT_PTE_VALID | HMMRT_PTE_DEVICE |
-	       (req->exec ? HMMRT_PTE_EXEC : 0) | hmmrt_page_offset(duplicate);
-}
-
 /* The part of an entry that says where the device finds the page. */
 static hmmrt_pte_t pte_target(const struct hmmrt_request *req,
 			      const struct hmmrt_device *dev,
@@ -416,17 +406,15 @@ static hmmrt_pte_t make_pte(struct hmmrt_request *req, unsigned long pfn,
 {
 	struct hmmrt_device *dev;
 	struct page *page;
-	hmmrt_pte_t pte = HMMRT_PTE_VALID;
+	hmmrt_pte_t pte = req->permits;
 
 	lockdep_assert_held(&req->window.block->lock);
 	if (!(pfn & HMM_PFN_VALID) || (pfn & HMM_PFN_ERROR) ||
 	    is_of_pci_device(pfn))
 		return 0;
 	page = hmm_pfn_to_page(pfn);
-	if (req->write && (pfn & HMM_PFN_WRITE))
-		pte |= HMMRT_PTE_WRITE;
-	if (req->exec)
-		pte |= HMMRT_PTE_EXEC;
+	if (!(pfn & HMM_PFN_WRITE))
+		pte &= ~HMMRT_PTE_WRITE;
 	dev = hmmrt_region_cache_device(cache, page);
 	if (!may_map(req, dev))
 		return 0;
@@ -447,7 +435,7 @@ static void entry_check(const struct hmmrt_request *req,
 {
 	lockdep_assert_held(&req->window.block->lock);
 	/* A device has the permissions of the mapping, never more. */
-	VM_WARN_ON_ONCE((pte & HMMRT_PTE_WRITE) && !req->write);
+	VM_WARN_ON_ONCE(pte & ~req->permits & HMMRT_PTE_WRITE);
 	/* A page that left the device's own memory lost its entry first. */
 	VM_WARN_ON_ONCE(!(pte & HMMRT_PTE_DEVICE) &&
 			test_bit(index, map->local));
@@ -498,8 +486,7 @@ static bool window_is_outdated(const struct hmmrt_request *req,
 {
 	unsigned int base = hmmrt_window_index(&req->window, 0);
 	unsigned int end = base + hmmrt_window_pages(&req->window);
-
-	bool outdated = !req->write &&
+	bool outdated = !(req->permits & HMMRT_PTE_WRITE) &&
 			find_next_bit(map->writable, end, base) < end;
 
 	/* Another mapping that lost its permission was invalidated. */
@@ -601,7 +588,7 @@ static void snapshot_fill(struct hmmrt_request *req)
 		/* A duplicated page must not be writable. */
 		WARN_ON_ONCE(pfn & HMM_PFN_WRITE);
 		duplicate_check(req, map, base + i, pfn);
-		req->ptes[i] = duplicate_pte(req, duplicate);
+		req->ptes[i] = hmmrt_duplicate_pte(req, duplicate);
 	}
 }
 
@@ -665,8 +652,11 @@ int hmmrt_window_map(struct hmmrt_request *req, enum hmmrt_policy_want want)
 	lockdep_assert_held(&req->window.vma->vm_mm->mmap_lock);
 	hmmrt_request_check(req);
 	req->policy.want = want;
-	req->exec = req->window.vma->vm_flags & VM_EXEC;
-	req->write = req->window.vma->vm_flags & VM_WRITE;
+	req->permits = HMMRT_PTE_VALID;
+	if (req->window.vma->vm_flags & VM_WRITE)
+		req->permits |= HMMRT_PTE_WRITE;
+	if (req->window.vma->vm_flags & VM_EXEC)
+		req->permits |= HMMRT_PTE_EXEC;
 	/*
 	 * Before a prefetch duplicates pages in system memory, it moves those
 	 * that are elsewhere.
