@@ -165,7 +165,7 @@ static int prefetch_lock(struct prefetch *prefetch, struct hmmrt_request *req)
 	struct mm_struct *mm = prefetch->space->mm;
 	int rc;
 
-	if (req->retry.reserved && mmap_read_trylock(mm))
+	if (req->memory.reserved && mmap_read_trylock(mm))
 		return 0;
 	hmmrt_request_unreserve(req);
 	rc = hmmrt_binding_mmap_read_lock(&prefetch->binding, prefetch->space);

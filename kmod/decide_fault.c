@@ -150,7 +150,7 @@ enum hmmrt_policy_want hmmrt_fault_want(struct hmmrt_request *req)
 	 * Asking counts a fault as thrashing, so ask only if pages would move,
 	 * and not again when memory was already evicted for this request.
 	 */
-	if (decision.want != HMMRT_POLICY_STAY && !req->retry.reserved) {
+	if (decision.want != HMMRT_POLICY_STAY && !req->memory.reserved) {
 		page.too_small = hmmrt_request_thrashes(req);
 		page.pinned = hmmrt_block_is_pinned(req->window.block,
 						    &req->policy.knobs);

@@ -33,7 +33,8 @@ int hmmrt_request_alloc_pages(struct hmmrt_request *req, unsigned int first,
 int hmmrt_request_take_chunk(struct hmmrt_request *req,
 			     struct hmmrt_extent *extent,
 			     struct hmmrt_chunk **chunk);
-enum hmmrt_stay hmmrt_request_stay_reason(const struct hmmrt_request *req);
+enum hmmrt_stay
+hmmrt_memory_stay_reason(const struct hmmrt_request_memory *memory);
 void hmmrt_request_unreserve(struct hmmrt_request *req);
 void hmmrt_request_refill(struct hmmrt_request *req, int rc);
 bool hmmrt_request_prepare_retry(struct hmmrt_request *req,

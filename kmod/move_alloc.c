@@ -27,7 +27,7 @@
 static bool may_evict(const struct hmmrt_request *req)
 {
 	return hmmrt_may_oversubscribe(req->binding->dev) &&
-	       !req->args.no_evict && !req->retry.no_evict;
+	       !req->args.no_evict && !req->memory.no_evict;
 }
 
 /*
@@ -37,23 +37,23 @@ static bool may_evict(const struct hmmrt_request *req)
 bool hmmrt_may_evict_later(const struct hmmrt_request *req)
 {
 	return req->binding && hmmrt_may_oversubscribe(req->binding->dev) &&
-	       !req->retry.none_left;
+	       !req->memory.none_left;
 }
 
 /* The step that makes memory available, if it is short and there is one. */
 static enum hmmrt_step refill_step(const struct hmmrt_request *req)
 {
+	const struct hmmrt_request_memory *memory = &req->memory;
 	const struct hmmrt_device *dev = req->binding->dev;
 
-	if (req->retry.shortfall == HMMRT_SHORTFALL_NONE)
+	if (memory->shortfall == HMMRT_SHORTFALL_NONE)
 		return HMMRT_STEP_NONE;
-	if (req->retry.shortfall == HMMRT_SHORTFALL_QUOTA)
+	if (memory->shortfall == HMMRT_SHORTFALL_QUOTA)
 		return may_evict(req) ? HMMRT_STEP_EVICT_QUOTA :
 					HMMRT_STEP_NONE;
-	if (!req->retry.no_trim && hmmrt_vram_is_trimming(dev))
+	if (!memory->no_trim && hmmrt_vram_is_trimming(dev))
 		return HMMRT_STEP_TRIM;
-	if (!req->retry.no_grow &&
-	    req->retry.regions_seen < dev->vram.max_regions)
+	if (!memory->no_grow && memory->regions_seen < dev->vram.max_regions)
 		return HMMRT_STEP_GROW;
 	return may_evict(req) ? HMMRT_STEP_EVICT : HMMRT_STEP_NONE;
 }
@@ -81,11 +81,12 @@ static unsigned int longest_run(const unsigned long *wanted, unsigned int first,
 static bool alloc_run(struct hmmrt_request *req, unsigned int at,
 		      unsigned int end, struct page **pages, unsigned int *got)
 {
-	unsigned int index = hmmrt_window_index(&req->window, 0);
-	unsigned int n = find_next_zero_bit(req->wanted, end, at) - at, some;
+	unsigned int index = hmmrt_window_index(&req->window, at);
+	struct hmmrt_request_memory *memory = &req->memory;
+	unsigned int n = find_next_zero_bit(memory->wanted, end, at) - at, some;
 
-	some = hmmrt_vram_alloc(req->binding->account, index + at, n, pages,
-				req->retry.reserved, &req->retry.shortfall);
+	some = hmmrt_vram_alloc(req->binding->account, index, n, pages,
+				memory->reserved, &memory->shortfall);
 	*got += some;
 	return some == n;
 }
@@ -95,20 +96,21 @@ static unsigned int alloc_runs(struct hmmrt_request *req, unsigned int first,
 			       unsigned int end, struct page **pages,
 			       struct page *near)
 {
+	const unsigned long *wanted = req->memory.wanted;
 	unsigned int at, longest = end, got = 0;
 
-	req->retry.shortfall = HMMRT_SHORTFALL_NONE;
+	req->memory.shortfall = HMMRT_SHORTFALL_NONE;
 	if (!near) {
-		longest = longest_run(req->wanted, first, end);
+		longest = longest_run(wanted, first, end);
 		if (longest == end ||
 		    !alloc_run(req, longest, end, pages + (longest - first),
 			       &got))
 			return got;
 		near = pages[longest - first];
 	}
-	for (at = find_next_bit(req->wanted, end, first); at < end;
-	     at = find_next_bit(req->wanted, end,
-				find_next_zero_bit(req->wanted, end, at))) {
+	for (at = find_next_bit(wanted, end, first); at < end;
+	     at = find_next_bit(wanted, end,
+				find_next_zero_bit(wanted, end, at))) {
 		if (at == longest)
 			continue;
 		pages[at - first] = near;
@@ -122,11 +124,11 @@ static unsigned int alloc_runs(struct hmmrt_request *req, unsigned int first,
 static void memory_refused(struct hmmrt_request *req)
 {
 	struct hmmrt_binding *binding = req->binding;
-	bool quota = req->retry.shortfall == HMMRT_SHORTFALL_QUOTA;
+	bool quota = req->memory.shortfall == HMMRT_SHORTFALL_QUOTA;
 
-	if (req->retry.refused)
+	if (req->memory.refused)
 		return;
-	req->retry.refused = true;
+	req->memory.refused = true;
 	if (quota)
 		hmmrt_account_refused(binding->account);
 	atomic64_inc(quota ? &binding->quota_refusals :
@@ -134,7 +136,7 @@ static void memory_refused(struct hmmrt_request *req)
 	hmmrt_event(&binding->space->events, .type = HMMRT_EVENT_REFUSAL,
 		    .device = binding->dev->id, .addr = req->window.start,
 		    .pages = hmmrt_window_pages(&req->window),
-		    .reason = hmmrt_request_stay_reason(req));
+		    .reason = hmmrt_memory_stay_reason(&req->memory));
 }
 
 /* If the touched page got no memory, record that as the rule for the fault. */
@@ -144,21 +146,21 @@ static void rule_refused(struct hmmrt_request *req, unsigned int first,
 	unsigned int touched = hmmrt_request_index(req);
 
 	if (!req->access || touched < first || touched >= end ||
-	    !test_bit(touched, req->wanted) || pages[touched - first])
+	    !test_bit(touched, req->memory.wanted) || pages[touched - first])
 		return;
-	req->policy.rule = req->retry.shortfall == HMMRT_SHORTFALL_QUOTA ?
+	req->policy.rule = req->memory.shortfall == HMMRT_SHORTFALL_QUOTA ?
 				   HMMRT_RULE_QUOTA :
 				   HMMRT_RULE_NO_MEMORY;
 }
 
 /* Count the wanted pages in [first, end). */
-static unsigned int count_wanted(const struct hmmrt_request *req,
+static unsigned int count_wanted(const unsigned long *wanted,
 				 unsigned int first, unsigned int end)
 {
 	unsigned int at, n = 0;
 
-	for (at = find_next_bit(req->wanted, end, first); at < end;
-	     at = find_next_bit(req->wanted, end, at + 1))
+	for (at = find_next_bit(wanted, end, first); at < end;
+	     at = find_next_bit(wanted, end, at + 1))
 		n++;
 	return n;
 }
@@ -173,7 +175,8 @@ static void alloc_check(const struct hmmrt_request *req, unsigned int first,
 		return;
 	VM_WARN_ON_ONCE(end > hmmrt_window_pages(&req->window));
 	for (i = first; i < end; i++) {
-		VM_WARN_ON_ONCE(pages[i - first] && !test_bit(i, req->wanted));
+		VM_WARN_ON_ONCE(pages[i - first] &&
+				!test_bit(i, req->memory.wanted));
 		n += !!pages[i - first];
 	}
 	VM_WARN_ON_ONCE(n != got);
@@ -181,7 +184,7 @@ static void alloc_check(const struct hmmrt_request *req, unsigned int first,
 
 /**
  * hmmrt_request_alloc_pages() - allocate device memory for a request
- * @req: req->wanted says for which pages of its window
+ * @req: its memory.wanted says for which pages of its window
  * @first: first page of the window to consider
  * @end: behind the last one
  * @pages: out: by page from @first on; for hmmrt_vram_free_unused()
@@ -199,7 +202,7 @@ int hmmrt_request_alloc_pages(struct hmmrt_request *req, unsigned int first,
 	enum hmmrt_step step;
 
 	memset(pages, 0, (end - first) * sizeof(*pages));
-	req->retry.regions_seen = READ_ONCE(dev->vram.nr_regions);
+	req->memory.regions_seen = READ_ONCE(dev->vram.nr_regions);
 	*got = alloc_runs(req, first, end, pages, near);
 	alloc_check(req, first, end, pages, *got);
 	hmmrt_evict_ahead(dev);
@@ -209,7 +212,7 @@ int hmmrt_request_alloc_pages(struct hmmrt_request *req, unsigned int first,
 		return hmmrt_request_ask(req, step);
 	}
 	hmmrt_request_unreserve(req);
-	if (*got < count_wanted(req, first, end)) {
+	if (*got < count_wanted(req->memory.wanted, first, end)) {
 		memory_refused(req);
 		rule_refused(req, first, end, pages);
 	}
@@ -233,11 +236,11 @@ int hmmrt_request_take_chunk(struct hmmrt_request *req,
 	enum hmmrt_step step;
 
 	/* That much is evicted at a limit. */
-	bitmap_fill(req->wanted, HMMRT_BLOCK_PAGES);
-	req->retry.regions_seen = READ_ONCE(dev->vram.nr_regions);
+	bitmap_fill(req->memory.wanted, HMMRT_BLOCK_PAGES);
+	req->memory.regions_seen = READ_ONCE(dev->vram.nr_regions);
 	*chunk = hmmrt_vram_take_chunk(req->binding->account, extent,
-				       req->retry.reserved,
-				       &req->retry.shortfall);
+				       req->memory.reserved,
+				       &req->memory.shortfall);
 	hmmrt_evict_ahead(dev);
 	step = *chunk ? HMMRT_STEP_NONE : refill_step(req);
 	if (step != HMMRT_STEP_NONE)
@@ -249,9 +252,10 @@ int hmmrt_request_take_chunk(struct hmmrt_request *req,
 }
 
 /* Why a page for which no device memory was found stays. */
-enum hmmrt_stay hmmrt_request_stay_reason(const struct hmmrt_request *req)
+enum hmmrt_stay
+hmmrt_memory_stay_reason(const struct hmmrt_request_memory *memory)
 {
-	return req->retry.shortfall == HMMRT_SHORTFALL_QUOTA ?
+	return memory->shortfall == HMMRT_SHORTFALL_QUOTA ?
 		       HMMRT_STAY_QUOTA :
 		       HMMRT_STAY_NO_MEMORY;
 }
@@ -271,10 +275,10 @@ static int evict_for_request(struct hmmrt_request *req,
 	if (IS_ERR(chunk)) {
 		if (PTR_ERR(chunk) == -EAGAIN)
 			return -EBUSY;
-		req->retry.none_left = PTR_ERR(chunk) == -ENOENT;
+		req->memory.none_left = PTR_ERR(chunk) == -ENOENT;
 		return -ENOMEM;
 	}
-	req->retry.reserved = chunk;
+	req->memory.reserved = chunk;
 	atomic64_inc(&binding->evictions);
 	return 0;
 }
@@ -300,32 +304,32 @@ static int evict_some_for_request(struct hmmrt_request *req,
 
 /*
  * Evict for a request that found no free memory. No lock is held, not even the
- * mmap_lock. Returns 0 if req->retry.reserved is reserved for the next
+ * mmap_lock. Returns 0 if req->memory.reserved is reserved for the next
  * hmmrt_vram_alloc() or memory became free otherwise; -ENOMEM if nothing could
  * be evicted; -ENOENT if the account may not have that much; -EINTR.
  */
 static int request_evict(struct hmmrt_request *req)
 {
+	struct hmmrt_request_memory *memory = &req->memory;
+	struct hmmrt_account *account = req->binding->account;
 	struct hmmrt_claim claim = {
-		.asker = req->binding->account,
+		.asker = account,
 		.before = req->args.evict_before,
 	};
 	bool quota = req->retry.step == HMMRT_STEP_EVICT_QUOTA;
+	unsigned int n = bitmap_weight(memory->wanted, HMMRT_BLOCK_PAGES);
 	int rc;
 
 	might_sleep();
 	if (quota)
-		claim.within = hmmrt_account_get_full(req->binding->account,
-						      bitmap_weight(req->wanted,
-								    HMMRT_BLOCK_PAGES));
+		claim.within = hmmrt_account_get_full(account, n);
 	/* No account can give up pages; the next attempt takes what is left. */
 	if (IS_ERR(claim.within)) {
-		req->retry.none_left =
-			hmmrt_account_is_full(req->binding->account);
+		memory->none_left = hmmrt_account_is_full(account);
 		return PTR_ERR(claim.within);
 	}
 	hmmrt_request_unreserve(req);
-	if (req->retry.evictions++ >= EVICTIONS_MAX)
+	if (memory->evictions++ >= EVICTIONS_MAX)
 		rc = -ENOMEM;
 	else if (quota && !claim.within)
 		rc = 0;
@@ -334,8 +338,8 @@ static int request_evict(struct hmmrt_request *req)
 	if (!claim.within)
 		return rc;
 	/* The limit is not the process's own, so more may become evictable. */
-	if (claim.within->mm != req->binding->account->mm)
-		req->retry.none_left = false;
+	if (claim.within->mm != account->mm)
+		memory->none_left = false;
 	hmmrt_account_put(claim.within);
 	return rc;
 }
@@ -343,9 +347,9 @@ static int request_evict(struct hmmrt_request *req)
 /* Make the rest of the reserved chunk available to all requests. */
 void hmmrt_request_unreserve(struct hmmrt_request *req)
 {
-	if (req->retry.reserved)
-		hmmrt_vram_unreserve(req->binding->dev, req->retry.reserved);
-	req->retry.reserved = NULL;
+	if (req->memory.reserved)
+		hmmrt_vram_unreserve(req->binding->dev, req->memory.reserved);
+	req->memory.reserved = NULL;
 }
 
 /*
@@ -365,15 +369,15 @@ void hmmrt_request_refill(struct hmmrt_request *req, int rc)
 		break;
 	case HMMRT_STEP_TRIM:
 		hmmrt_vram_wait_trimmed(dev);
-		req->retry.no_trim = true;
+		req->memory.no_trim = true;
 		break;
 	case HMMRT_STEP_GROW:
-		req->retry.no_grow =
-			hmmrt_vram_grow(dev, req->retry.regions_seen);
+		req->memory.no_grow =
+			hmmrt_vram_grow(dev, req->memory.regions_seen);
 		break;
 	case HMMRT_STEP_EVICT:
 	case HMMRT_STEP_EVICT_QUOTA:
-		req->retry.no_evict = request_evict(req);
+		req->memory.no_evict = request_evict(req);
 		break;
 	case HMMRT_STEP_BREAK_COW:
 	case HMMRT_STEP_MIGRATE_BACK:

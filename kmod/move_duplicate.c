@@ -141,7 +141,7 @@ static bool page_suits(struct page *page)
 }
 
 /*
- * Record in req->wanted which pages to duplicate, and in req->shared which of
+ * Record in memory.wanted which pages to duplicate, and in req->shared which of
  * them are shared already, according to the snapshot. Returns the number of
  * pages from the first one wanted to the last.
  */
@@ -153,7 +153,7 @@ static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 
 	*first = n;
 	req->result.there = 0;
-	bitmap_zero(req->wanted, HMMRT_BLOCK_PAGES);
+	bitmap_zero(req->memory.wanted, HMMRT_BLOCK_PAGES);
 	bitmap_zero(req->shared, HMMRT_BLOCK_PAGES);
 	mutex_lock(&req->window.block->lock);
 	for (i = 0; i < n; i++) {
@@ -186,7 +186,7 @@ static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 			continue;
 		if (shared)
 			__set_bit(i, req->shared);
-		__set_bit(i, req->wanted);
+		__set_bit(i, req->memory.wanted);
 		*first = min(*first, i);
 		end = i + 1;
 	}
@@ -582,7 +582,7 @@ static int copy_runs(struct hmmrt_request *req, unsigned int first,
 	int rc = 0;
 
 	for (i = first; i < end; i++)
-		if (test_bit(i, req->wanted) && req->pages[i])
+		if (test_bit(i, req->memory.wanted) && req->pages[i])
 			__set_bit(i, todo);
 	for (i = find_next_bit(todo, end, first); i < end && !rc;) {
 		struct run run = {
@@ -655,9 +655,9 @@ static int duplicate_locked(struct hmmrt_request *req)
 		rc = memory_alloc(req, first, count);
 	if (rc)
 		goto out_free;
-	stayed = HMMRT_OUTCOME_STAYED(hmmrt_request_stay_reason(req));
+	stayed = HMMRT_OUTCOME_STAYED(hmmrt_memory_stay_reason(&req->memory));
 	for (i = first; i < first + count; i++)
-		if (test_bit(i, req->wanted) && !req->pages[i])
+		if (test_bit(i, req->memory.wanted) && !req->pages[i])
 			hmmrt_outcome_set(req,
 					  hmmrt_window_addr(&req->window, i), 1,
 					  stayed);

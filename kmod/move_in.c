@@ -99,10 +99,10 @@ static struct plan make_plan(struct hmmrt_request *req, unsigned int from)
 	};
 	struct hmmrt_region_cache cache = {};
 
-	bitmap_zero(req->wanted, HMMRT_BLOCK_PAGES);
+	bitmap_zero(req->memory.wanted, HMMRT_BLOCK_PAGES);
 	for (i = from; i < n; i++) {
 		if (plan_page(req, &plan, &cache, i)) {
-			__set_bit(i, req->wanted);
+			__set_bit(i, req->memory.wanted);
 			plan.first = min(plan.first, i);
 			plan.end = i + 1;
 		} else if (plan.duplicate && plan.end) {
@@ -285,8 +285,10 @@ static void assign_huge(struct migrate_vma *args, struct page **pages)
 static enum hmmrt_stay why_unassigned(const struct hmmrt_request *req,
 				      unsigned long addr)
 {
-	return test_bit((addr - req->window.start) >> PAGE_SHIFT, req->wanted) ?
-		       hmmrt_request_stay_reason(req) :
+	unsigned int i = (addr - req->window.start) >> PAGE_SHIFT;
+
+	return test_bit(i, req->memory.wanted) ?
+		       hmmrt_memory_stay_reason(&req->memory) :
 		       HMMRT_STAY_BUSY;
 }
 
@@ -446,7 +448,8 @@ static int snapshot_and_plan(struct hmmrt_request *req, unsigned int from,
 /* Set why the planned pages stay: there is no device memory for them. */
 static void plan_is_full(struct hmmrt_request *req, const struct plan *plan)
 {
-	u8 stayed = HMMRT_OUTCOME_STAYED(hmmrt_request_stay_reason(req));
+	u8 stayed =
+		HMMRT_OUTCOME_STAYED(hmmrt_memory_stay_reason(&req->memory));
 	u8 *outcomes = hmmrt_outcomes(req);
 	unsigned int i;
 

@@ -94,6 +94,7 @@ void hmmrt_request_aim(struct hmmrt_request *req, unsigned long addr,
 {
 	hmmrt_request_unreserve(req);
 	req->retry = (struct hmmrt_request_retry){};
+	req->memory = (struct hmmrt_request_memory){};
 	req->policy.rule = HMMRT_RULE_NONE;
 	req->addr = addr;
 	req->access = access;
@@ -107,7 +108,7 @@ void hmmrt_request_aim(struct hmmrt_request *req, unsigned long addr,
  */
 int hmmrt_request_lock_mm(struct hmmrt_request *req, struct mm_struct *mm)
 {
-	if (req->retry.reserved) {
+	if (req->memory.reserved) {
 		if (mmap_read_trylock(mm))
 			return 0;
 		hmmrt_request_unreserve(req);

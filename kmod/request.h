@@ -56,15 +56,21 @@ struct hmmrt_request_args {
 struct hmmrt_request_retry {
 	bool narrow;			/* a neighbour failed: take one page */
 	bool was_missing;	/* the touched page was missing, now present */
+	bool thrashes;			/* already counted as thrashing */
+	enum hmmrt_step step;		/* before the next attempt */
+};
+
+/* Device memory for the request, and what was tried to get it: move_alloc.c. */
+struct hmmrt_request_memory {
+	/* Pages that need memory, in the window. */
+	DECLARE_BITMAP(wanted, HMMRT_BLOCK_PAGES);
 	bool no_grow;			/* device memory cannot grow */
 	bool no_trim;			/* has already waited for trimming */
 	bool no_evict;	/* an eviction has failed: do not evict again */
 	bool none_left;	/* no page can be evicted, now or later */
-	bool thrashes;			/* already counted as thrashing */
 	bool refused;			/* already counted as refused */
 	/* The result of the last hmmrt_request_alloc_pages(). */
 	enum hmmrt_shortfall shortfall;
-	enum hmmrt_step step;		/* before the next attempt */
 	unsigned int regions_seen;	/* regions when it was set */
 	unsigned int evictions;		/* evictions made for this request */
 	struct hmmrt_chunk *reserved;	/* evicted for this request */
@@ -132,14 +138,13 @@ struct hmmrt_request {
 	struct hmmrt_window window;	/* of this attempt; has @addr */
 	hmmrt_pte_t permits;	/* valid, and what entries of it may permit */
 	struct hmmrt_request_policy policy;
-	/* Pages that need memory, in the window. */
-	DECLARE_BITMAP(wanted, HMMRT_BLOCK_PAGES);
-	/* Pages in @wanted that other devices have duplicates of. */
+	/* Pages in memory.wanted that other devices have duplicates of. */
 	DECLARE_BITMAP(shared, HMMRT_BLOCK_PAGES);
 	/* Pages to fault in, or to break COW of, in the window. */
 	DECLARE_BITMAP(to_touch, HMMRT_BLOCK_PAGES);
 
 	struct hmmrt_request_retry retry;
+	struct hmmrt_request_memory memory;
 	struct hmmrt_request_result result;
 
 	struct hmmrt_snapshot snapshot;	/* of the window */

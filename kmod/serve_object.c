@@ -260,9 +260,9 @@ static void window_outcome(struct hmmrt_request *req, u8 outcome)
 /* What to say of an extent that could not move. */
 static u8 stay_outcome(const struct hmmrt_request *req, int rc)
 {
-	return rc == -ENOMEM ?
-		       HMMRT_OUTCOME_STAYED(hmmrt_request_stay_reason(req)) :
-		       HMMRT_OUTCOME_STAYED(HMMRT_STAY_BUSY);
+	return rc == -ENOMEM ? HMMRT_OUTCOME_STAYED(
+				       hmmrt_memory_stay_reason(&req->memory)) :
+			       HMMRT_OUTCOME_STAYED(HMMRT_STAY_BUSY);
 }
 
 /* Move an extent to the device of the request. Returns an error, or 0. */
