@@ -68,7 +68,7 @@ int hmmrt_duplicate_window(struct hmmrt_request *req);
 hmmrt_pte_t hmmrt_duplicate_pte(const struct hmmrt_request *req,
 				const struct page *duplicate);
 int hmmrt_share_pages(struct migrate_vma *args, struct page **from);
-bool hmmrt_duplicates_let_split(struct hmmrt_block *block, unsigned long pfn,
+bool hmmrt_duplicates_let_split(struct hmmrt_block *block, unsigned int order,
 				unsigned int count);
 
 /* move_outcome.c */

@@ -78,8 +78,8 @@ static bool block_has_duplicates(struct hmmrt_block *block)
 /**
  * hmmrt_duplicates_let_split() - drop a huge page's duplicates before a split
  * @block: of the page
- * @pfn: of the first page that migrate_vma_setup() will isolate, by a snapshot
- * @count: number of those pages
+ * @order: that the CPU has the pages mapped with, by a snapshot
+ * @count: number of pages that migrate_vma_setup() will isolate
  *
  * The core cannot split a huge page if one of its pages has an extra reference,
  * as pages with duplicates have. The invalidation by migrate_vma_setup() ends
@@ -88,12 +88,12 @@ static bool block_has_duplicates(struct hmmrt_block *block)
  * Context: block->migrate held.
  * Return: whether there were duplicates.
  */
-bool hmmrt_duplicates_let_split(struct hmmrt_block *block, unsigned long pfn,
+bool hmmrt_duplicates_let_split(struct hmmrt_block *block, unsigned int order,
 				unsigned int count)
 {
 	lockdep_assert_held(&block->migrate);
 	if (count == HMMRT_BLOCK_PAGES ||
-	    hmm_pfn_to_map_order(pfn) < HMMRT_BLOCK_SHIFT - PAGE_SHIFT ||
+	    order < HMMRT_BLOCK_SHIFT - PAGE_SHIFT ||
 	    !block_has_duplicates(block))
 		return false;
 	hmmrt_span_revoke(block->span->space, block->start,
@@ -111,6 +111,8 @@ struct run {
 	unsigned int first;		/* by index in the window */
 	unsigned int count;
 	bool shared;
+	struct page **from; /* its shared pages, with a reference, or NULL */
+	struct page **to; /* device memory for their duplicates */
 };
 
 static unsigned long run_start(const struct hmmrt_window *window,
@@ -141,9 +143,9 @@ static bool page_suits(struct page *page)
 }
 
 /*
- * Record in memory.wanted which pages to duplicate, and in req->shared which of
- * them are shared already, according to the snapshot. Returns the number of
- * pages from the first one wanted to the last.
+ * Record which pages are wanted and which of them are shared already, according
+ * to the snapshot. Returns the number of pages from the first one wanted to the
+ * last.
  */
 static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 {
@@ -154,7 +156,7 @@ static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 	*first = n;
 	req->result.there = 0;
 	bitmap_zero(req->memory.wanted, HMMRT_BLOCK_PAGES);
-	bitmap_zero(req->shared, HMMRT_BLOCK_PAGES);
+	bitmap_zero(req->duplicate.shared, HMMRT_BLOCK_PAGES);
 	mutex_lock(&req->window.block->lock);
 	for (i = 0; i < n; i++) {
 		unsigned int index =
@@ -185,8 +187,9 @@ static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 		if (shared && test_bit(index, hmmrt_request_map(req)->mapped))
 			continue;
 		if (shared)
-			__set_bit(i, req->shared);
+			__set_bit(i, req->duplicate.shared);
 		__set_bit(i, req->memory.wanted);
+		req->duplicate.order = hmm_pfn_to_map_order(pfn);
 		*first = min(*first, i);
 		end = i + 1;
 	}
@@ -304,14 +307,12 @@ static void release_page(struct page **from)
 }
 
 /*
- * Copy the pages of a run that are set in @from to the duplicates. Pages that
- * fail are released and cleared in @from.
+ * Copy the pages of a run that are held to the duplicates. Pages that fail are
+ * released.
  */
-static void copy_run(struct hmmrt_request *req, const struct run *run,
-		     struct page **from)
+static void copy_run(struct hmmrt_device *dev, const struct run *run)
 {
-	struct hmmrt_device *dev = req->binding->dev;
-	struct page **to = req->pages + run->first;
+	struct page **from = run->from, **to = run->to;
 	unsigned int i, j, k;
 
 	for (i = 0; i < run->count; i = j) {
@@ -364,15 +365,14 @@ hmmrt_pte_t hmmrt_duplicate_pte(const struct hmmrt_request *req,
 
 /* Map the duplicates for the device, if they are still valid. */
 static int commit_run(struct hmmrt_request *req, const struct run *run,
-		      struct page **from, unsigned long seq,
-		      struct list_head *spare)
+		      unsigned long seq, struct list_head *spare)
 {
 	struct hmmrt_binding *binding = req->binding;
 	struct hmmrt_block *block = req->window.block;
 	struct hmmrt_block_map *map = hmmrt_request_map(req);
 	unsigned int base =
 		hmmrt_window_index(&req->window, run->first);
-	hmmrt_pte_t *ptes = req->duplicate_ptes;
+	hmmrt_pte_t *ptes = req->duplicate.ptes;
 	unsigned int i;
 
 	lockdep_assert_held(&block->migrate);
@@ -389,21 +389,21 @@ static int commit_run(struct hmmrt_request *req, const struct run *run,
 	}
 	hmmrt_mapper_check(block, binding);
 	for (i = 0; i < run->count; i++) {
-		struct page **to = &req->pages[run->first + i];
+		struct page **from = &run->from[i], **to = &run->to[i];
 		struct hmmrt_duplicate *duplicate;
 
 		ptes[i] = 0;
 		/* A present entry must be removed first, not replaced. */
-		if (!from[i] || test_bit(base + i, map->mapped))
+		if (!*from || test_bit(base + i, map->mapped))
 			continue;
 		VM_WARN_ON_ONCE(list_empty(spare) ||
 				map->duplicates->at[base + i]);
 		duplicate =
 			list_first_entry(spare, struct hmmrt_duplicate, link);
 		list_del(&duplicate->link);
-		duplicate->original = from[i];
+		duplicate->original = *from;
 		duplicate->page = *to;
-		from[i] = NULL;
+		*from = NULL;
 		*to = NULL;
 		map->duplicates->at[base + i] = duplicate;
 		hmmrt_vram_note_duplicate(duplicate->page, block);
@@ -453,15 +453,14 @@ int hmmrt_share_pages(struct migrate_vma *args, struct page **from)
 }
 
 /* Make the pages of a run shared, and hold them. */
-static int share_run(struct hmmrt_request *req, const struct run *run,
-		     struct page **from)
+static int share_run(struct hmmrt_request *req, const struct run *run)
 {
 	struct migrate_vma args = {
 		.vma = req->window.vma,
 		.start = run_start(&req->window, run),
 		.end = run_end(&req->window, run),
-		.src = req->src + run->first,
-		.dst = req->dst + run->first,
+		.src = req->duplicate.src,
+		.dst = req->duplicate.dst,
 		.pgmap_owner = hmmrt_pgmap_owner(),
 		.flags = MIGRATE_VMA_SELECT_SYSTEM,
 	};
@@ -469,38 +468,36 @@ static int share_run(struct hmmrt_request *req, const struct run *run,
 
 	lockdep_assert_held(&req->window.block->migrate);
 	/* Duplicates of the rest are gone too and must be made again. */
-	if (hmmrt_duplicates_let_split(req->window.block,
-				       req->snapshot.pfns[run->first],
-				       run->count)) {
-		memset(from, 0, run->count * sizeof(*from));
+	if (hmmrt_duplicates_let_split(req->window.block, req->duplicate.order,
+				       run->count))
 		return -EAGAIN;
-	}
 	/*
 	 * A huge page stays huge if the kernel supports that and all of it is
 	 * duplicated.
 	 */
 	if (run->count == HMMRT_BLOCK_PAGES)
 		args.flags |= HMMRT_SELECT_COMPOUND;
-	rc = hmmrt_share_pages(&args, from);
+	rc = hmmrt_share_pages(&args, run->from);
 	return rc == -EINVAL ? 0 : rc;
 }
 
 /* Keep the pages that a snapshot shows mapped as shared; release the others. */
 static int see_shared(struct hmmrt_request *req, const struct run *run,
-		      struct page **from, unsigned long *seq)
+		      unsigned long *seq)
 {
 	struct hmm_range range = {
 		.start = run_start(&req->window, run),
 		.end = run_end(&req->window, run),
-		.hmm_pfns = req->dst,
+		.hmm_pfns = req->duplicate.pfns,
 		.dev_private_owner = hmmrt_pgmap_owner(),
 	};
+	struct page **from = run->from;
 	unsigned int i;
 	int rc;
 
 	rc = hmmrt_block_snapshot(req->window.block, &range, seq);
 	for (i = 0; i < run->count && !rc; i++) {
-		unsigned long pfn = req->dst[i];
+		unsigned long pfn = range.hmm_pfns[i];
 
 		if (!(pfn & HMM_PFN_VALID) ||
 		    (pfn & (HMM_PFN_WRITE | HMM_PFN_ERROR)) ||
@@ -521,9 +518,10 @@ static struct page *original_of(const struct hmmrt_block_map *map,
  * a duplicate of it.
  */
 static int hold_shared(struct hmmrt_request *req, const struct run *run,
-		       struct page **from, unsigned long seq)
+		       unsigned long seq)
 {
 	struct hmmrt_block *block = req->window.block;
+	struct page **from = run->from;
 	u32 id, own = req->binding->dev->id;
 	unsigned int i;
 	int rc = 0;
@@ -535,7 +533,6 @@ static int hold_shared(struct hmmrt_request *req, const struct run *run,
 		unsigned int index = hmmrt_window_index(
 			&req->window, run->first + i);
 
-		from[i] = NULL;
 		for (id = 0; id < HMMRT_MAX_DEVICES && !rc && !from[i]; id++)
 			if (id != own && hmmrt_has_duplicate(block, id, index))
 				from[i] = original_of(block->maps[id], index);
@@ -557,41 +554,46 @@ static int duplicate_run(struct hmmrt_request *req, const struct run *run,
 	unsigned int i;
 	int rc;
 
+	memset(run->from, 0, run->count * sizeof(run->from[0]));
 	if (run->shared) {
 		seq = hmmrt_block_read_begin(req->window.block, NULL);
-		rc = hold_shared(req, run, req->snapshot.from, seq);
+		rc = hold_shared(req, run, seq);
 	} else {
-		rc = share_run(req, run, req->snapshot.from);
+		rc = share_run(req, run);
 		if (!rc)
-			rc = see_shared(req, run, req->snapshot.from, &seq);
+			rc = see_shared(req, run, &seq);
 	}
 	if (!rc) {
-		copy_run(req, run, req->snapshot.from);
-		rc = commit_run(req, run, req->snapshot.from, seq, spare);
+		copy_run(req->binding->dev, run);
+		rc = commit_run(req, run, seq, spare);
 	}
 	for (i = 0; i < run->count; i++)
-		release_page(&req->snapshot.from[i]);
+		release_page(&run->from[i]);
 	return rc;
 }
 
 static int copy_runs(struct hmmrt_request *req, unsigned int first,
 		     unsigned int count, struct list_head *spare)
 {
+	const unsigned long *shared = req->duplicate.shared;
+	struct page **pages = req->duplicate.pages;
 	unsigned int i, end = first + count;
 	DECLARE_BITMAP(todo, HMMRT_BLOCK_PAGES) = {};
 	int rc = 0;
 
 	for (i = first; i < end; i++)
-		if (test_bit(i, req->memory.wanted) && req->pages[i])
+		if (test_bit(i, req->memory.wanted) && pages[i])
 			__set_bit(i, todo);
 	for (i = find_next_bit(todo, end, first); i < end && !rc;) {
 		struct run run = {
 			.first = i,
-			.shared = test_bit(i, req->shared),
+			.shared = test_bit(i, shared),
+			.from = hmmrt_snapshot_reuse(&req->snapshot),
+			.to = pages + i,
 		};
 
 		while (i < end && test_bit(i, todo) &&
-		       test_bit(i, req->shared) == run.shared)
+		       test_bit(i, shared) == run.shared)
 			i++;
 		run.count = i - run.first;
 		rc = duplicate_run(req, &run, spare);
@@ -614,13 +616,13 @@ static int spare_alloc(struct list_head *spare, unsigned int count)
 }
 
 /*
- * Allocate device memory for the duplicates into req->pages. Returns -EAGAIN
- * with a step if more can be made available.
+ * Allocate device memory for the duplicates. Returns -EAGAIN with a step if more
+ * can be made available.
  */
 static int memory_alloc(struct hmmrt_request *req, unsigned int first,
 			unsigned int count)
 {
-	struct page **pages = req->pages + first;
+	struct page **pages = req->duplicate.pages + first;
 	unsigned int got;
 	int rc = hmmrt_request_alloc_pages(req, first, first + count, pages,
 					   NULL, &got);
@@ -657,12 +659,13 @@ static int duplicate_locked(struct hmmrt_request *req)
 		goto out_free;
 	stayed = HMMRT_OUTCOME_STAYED(hmmrt_memory_stay_reason(&req->memory));
 	for (i = first; i < first + count; i++)
-		if (test_bit(i, req->memory.wanted) && !req->pages[i])
+		if (test_bit(i, req->memory.wanted) && !req->duplicate.pages[i])
 			hmmrt_outcome_set(req,
 					  hmmrt_window_addr(&req->window, i), 1,
 					  stayed);
 	rc = copy_runs(req, first, count, &spare);
-	hmmrt_vram_free_unused(req->binding->dev, req->pages + first, count);
+	hmmrt_vram_free_unused(req->binding->dev, req->duplicate.pages + first,
+			       count);
 out_free:
 	hmmrt_duplicates_free(&spare);
 	/*

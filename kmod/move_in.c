@@ -194,78 +194,74 @@ static bool same_run(struct page **dst, const unsigned long *src,
 	return page == first + (j - i) && hmmrt_pages_share_chunk(page, first);
 }
 
-/* The pages to copy before migrate_vma_pages(), by index in its range. */
-struct copies {
-	const unsigned long *src;
-	unsigned long *dst;
-	struct page **pages;		/* of dst */
-	struct page **from;		/* scratch space, one entry per page */
-};
-
 /* A page that could not be copied stays where it is. */
-static void copy_failed(struct copies *copies, unsigned int i)
+static void copy_failed(struct hmmrt_move_arrays *move, unsigned int i)
 {
-	unlock_page(copies->pages[i]);
-	put_page(copies->pages[i]);
-	copies->pages[i] = NULL;
-	copies->dst[i] = 0;
+	unlock_page(move->pages[i]);
+	put_page(move->pages[i]);
+	move->pages[i] = NULL;
+	move->dst[i] = 0;
 }
 
 /*
  * Copy a run from another device: all at once, or if that fails page by page.
  */
-static void copy_peer_run(struct hmmrt_device *dev, struct copies *copies,
-			  unsigned int i, unsigned int end)
+static void copy_peer_run(struct hmmrt_device *dev,
+			  struct hmmrt_move_arrays *move, unsigned int i,
+			  unsigned int end)
 {
-	if (!copy_direct(dev, copies->pages[i],
-			 migrate_pfn_to_page(copies->src[i]), end - i))
+	if (!copy_direct(dev, move->pages[i], migrate_pfn_to_page(move->src[i]),
+			 end - i))
 		return;
 	for (; i < end; i++)
-		if (copy_staged(dev, copies->pages[i],
-				migrate_pfn_to_page(copies->src[i])))
-			copy_failed(copies, i);
+		if (copy_staged(dev, move->pages[i],
+				migrate_pfn_to_page(move->src[i])))
+			copy_failed(move, i);
 }
 
 /* Copy a run from memory that the CPU reaches, or clear a run of holes. */
-static void copy_host_run(struct hmmrt_device *dev, struct copies *copies,
+static void copy_host_run(struct hmmrt_device *dev,
+			  struct hmmrt_move_arrays *move, struct page **from,
 			  unsigned int i, unsigned int end)
 {
 	unsigned int k;
 
 	for (k = i; k < end; k++)
-		copies->from[k - i] = migrate_pfn_to_page(copies->src[k]);
-	if (!hmmrt_copy_to_device(dev, hmmrt_page_offset(copies->pages[i]),
-				  copies->from, end - i))
+		from[k - i] = migrate_pfn_to_page(move->src[k]);
+	if (!hmmrt_copy_to_device(dev, hmmrt_page_offset(move->pages[i]), from,
+				  end - i))
 		return;
 	for (; i < end; i++)
-		copy_failed(copies, i);
+		copy_failed(move, i);
 }
 
-/* Copy by runs, and clear the dst entries of pages that could not be copied. */
-static void copy_in(struct hmmrt_device *dev, struct copies *copies,
-		    unsigned int n)
+/*
+ * Copy by runs, and clear the dst entries of pages that could not be copied.
+ * @from is scratch space.
+ */
+static void copy_in(struct hmmrt_device *dev, struct hmmrt_move_arrays *move,
+		    struct page **from, unsigned int n)
 {
 	unsigned int i, j;
 
 	for (i = 0; i < n; i = j) {
-		struct page *page = migrate_pfn_to_page(copies->src[i]);
+		struct page *page = migrate_pfn_to_page(move->src[i]);
 
 		j = i + 1;
-		if (!copies->dst[i])
+		if (!move->dst[i])
 			continue;
-		if (copies->dst[i] & HMMRT_PFN_COMPOUND) {
-			if (copy_huge(dev, copies->pages[i], page,
-				      copies->from))
-				copy_failed(copies, i);
+		if (move->dst[i] & HMMRT_PFN_COMPOUND) {
+			if (copy_huge(dev, move->pages[i], page, from))
+				copy_failed(move, i);
 			continue;
 		}
-		while (j < n && copies->dst[j] &&
-		       same_run(copies->pages, copies->src, i, j))
+		while (j < n && move->dst[j] &&
+		       same_run(move->pages, move->src, i, j))
 			j++;
 		if (page && hmmrt_page_is_private(page))
-			copy_peer_run(dev, copies, i, j);
+			copy_peer_run(dev, move, i, j);
 		else
-			copy_host_run(dev, copies, i, j);
+			copy_host_run(dev, move, from, i, j);
 	}
 }
 
@@ -353,8 +349,7 @@ static void count_moved(struct hmmrt_request *req,
 		req->result.moved += n;
 		hmmrt_device_count_move(req->binding->dev, HMMRT_MOVE_IN, n);
 		if (page && hmmrt_events_on() && hmmrt_page_device(page))
-			req->result.moved_from[hmmrt_page_device(page)->id] +=
-				n;
+			req->move.from[hmmrt_page_device(page)->id] += n;
 		hmmrt_outcome_set(req, addr, n, HMMRT_OUTCOME_MOVED);
 		hmmrt_history_note(req->window.block, addr, n, word);
 	}
@@ -383,14 +378,14 @@ static struct migrate_vma plan_args(struct hmmrt_request *req,
 		.vma = req->window.vma,
 		.start = hmmrt_window_addr(&req->window, plan->first),
 		.end = hmmrt_window_addr(&req->window, plan->end),
-		.src = req->src,
-		.dst = req->dst,
+		.src = req->move.src,
+		.dst = req->move.dst,
 		.pgmap_owner = hmmrt_pgmap_owner(),
 		.flags = (plan->duplicate ? 0 : MIGRATE_VMA_SELECT_SYSTEM) |
 			 plan->select,
 	};
 
-	if (plan->huge && is_whole_chunk(req->pages) &&
+	if (plan->huge && is_whole_chunk(req->move.pages) &&
 	    !hmmrt_huge_fails(req->window.block->span->space))
 		args.flags |= HMMRT_SELECT_COMPOUND;
 	return args;
@@ -402,19 +397,14 @@ static struct migrate_vma plan_args(struct hmmrt_request *req,
  */
 static void finish_move(struct hmmrt_request *req, struct migrate_vma *args)
 {
-	struct page **pages = req->pages;
-	struct copies copies = {
-		.src = req->src,
-		.dst = req->dst,
-		.pages = pages,
-		.from = req->snapshot.from,
-	};
+	struct page **pages = req->move.pages;
 	unsigned int i;
 
 	lockdep_assert_held(&req->window.block->migrate);
 	assign_vram(req, args, pages);
 	hmmrt_episode_phase(HMMRT_PHASE_COPY);
-	copy_in(req->binding->dev, &copies, args->npages);
+	copy_in(req->binding->dev, &req->move,
+		hmmrt_snapshot_reuse(&req->snapshot), args->npages);
 	hmmrt_episode_phase(HMMRT_PHASE_MAP);
 	migrate_vma_pages(args);
 	count_moved(req, args);
@@ -463,7 +453,7 @@ static int move_planned(struct hmmrt_request *req, unsigned int *from)
 {
 	struct migrate_vma args;
 	struct plan plan;
-	unsigned int got;
+	unsigned int got, n, order;
 	int rc;
 
 	lockdep_assert_held(&req->window.block->migrate);
@@ -472,11 +462,12 @@ static int move_planned(struct hmmrt_request *req, unsigned int *from)
 	if (rc || plan.first >= plan.end)
 		return rc;
 	hmmrt_request_check(req);
+	n = plan.end - plan.first;
 	if (plan.duplicate)
 		*from = plan.end;
 	hmmrt_episode_phase(HMMRT_PHASE_ALLOCATE);
-	rc = hmmrt_request_alloc_pages(req, plan.first, plan.end, req->pages,
-				       plan.near, &got);
+	rc = hmmrt_request_alloc_pages(req, plan.first, plan.end,
+				       req->move.pages, plan.near, &got);
 	if (rc)
 		return rc;
 	/* Without device memory for any page, do not unmap any page. */
@@ -487,15 +478,13 @@ static int move_planned(struct hmmrt_request *req, unsigned int *from)
 	}
 	args = plan_args(req, &plan);
 	hmmrt_history_prepare(req->window.block);
-	hmmrt_duplicates_let_split(req->window.block,
-				   req->snapshot.pfns[plan.first],
-				   plan.end - plan.first);
+	order = hmm_pfn_to_map_order(req->snapshot.pfns[plan.first]);
+	hmmrt_duplicates_let_split(req->window.block, order, n);
 	hmmrt_episode_phase(HMMRT_PHASE_UNMAP);
 	rc = migrate_vma_setup(&args);
 	if (!rc && args.cpages)
 		finish_move(req, &args);
-	hmmrt_vram_free_unused(req->binding->dev, req->pages,
-			       plan.end - plan.first);
+	hmmrt_vram_free_unused(req->binding->dev, req->move.pages, n);
 	hmmrt_episode_phase(HMMRT_PHASE_DECIDE);
 	return rc == -EINVAL ? 0 : rc;
 }
@@ -527,7 +516,7 @@ int hmmrt_migrate_to_device(struct hmmrt_request *req)
 		return rc;
 	}
 	began = hmmrt_now_us();
-	memset(req->result.moved_from, 0, sizeof(req->result.moved_from));
+	memset(req->move.from, 0, sizeof(req->move.from));
 	req->result.there = 0;
 	do {
 		rc = move_planned(req, &from);
@@ -536,7 +525,7 @@ int hmmrt_migrate_to_device(struct hmmrt_request *req)
 		hmmrt_thrashing_moved_in(req, began);
 	hmmrt_block_migrate_unlock(req->window.block);
 	hmmrt_episode_end_moved(
-		&episode, &req->binding->space->events, req->result.moved_from,
+		&episode, &req->binding->space->events, req->move.from,
 		req->result.moved - moved_before, .cause = req->args.cause,
 		.addr = req->window.start, .to = req->binding->dev->id);
 	return rc;

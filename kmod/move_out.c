@@ -369,8 +369,8 @@ static int migrate_out(struct hmmrt_request *req, bool huge)
 		.vma = window->vma,
 		.start = window->start,
 		.end = window->end,
-		.src = req->src,
-		.dst = req->dst,
+		.src = req->move.src,
+		.dst = req->move.dst,
 		.pgmap_owner = hmmrt_pgmap_owner(),
 		.flags = dev ? hmmrt_select_device(dev) :
 			       MIGRATE_VMA_SELECT_DEVICE_PRIVATE |
@@ -458,13 +458,13 @@ static int unreadable_to_host(struct hmmrt_request *req)
 	unsigned long i, n = hmmrt_window_pages(&req->window);
 	int rc;
 
-	memset(req->src, 0, n * sizeof(req->src[0]));
+	memset(req->move.src, 0, n * sizeof(req->move.src[0]));
 	rc = migrate_out(req, false);
 	for (i = 0; i < n && !rc; i++) {
 		u8 *outcome = &hmmrt_outcomes(req)[i];
 
 		if (*outcome == HMMRT_OUTCOME_OPEN)
-			*outcome = migrate_pfn_to_page(req->src[i]) ?
+			*outcome = migrate_pfn_to_page(req->move.src[i]) ?
 				   HMMRT_OUTCOME_STAYED(HMMRT_STAY_PINNED) :
 				   HMMRT_OUTCOME_THERE;
 	}

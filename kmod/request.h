@@ -79,8 +79,6 @@ struct hmmrt_request_memory {
 struct hmmrt_request_result {
 	u64 moved;
 	u64 copied;
-	/* Of the last call that moved pages to a device, by source device. */
-	u32 moved_from[HMMRT_MAX_DEVICES];
 	u64 there;			/* by the last attempt */
 };
 
@@ -104,8 +102,8 @@ struct hmmrt_snapshot {
 	int srcu;		/* of hmmrt_snapshot_begin() */
 	union {
 		unsigned long pfns[HMMRT_BLOCK_PAGES];
-		/* Originals of duplicates, after it. */
-		struct page *from[HMMRT_BLOCK_PAGES];
+		/* See hmmrt_snapshot_reuse(). */
+		struct page *reused[HMMRT_BLOCK_PAGES];
 	};
 };
 
@@ -116,6 +114,30 @@ struct hmmrt_request_policy {
 	struct hmmrt_knobs knobs;	/* of the binding, with @advice applied */
 	enum hmmrt_policy_want want;	/* until it is decided, POLICY_STAY */
 	enum hmmrt_policy_rule rule;	/* rule that decided about a fault */
+};
+
+/* Arrays of one migration, by page of its range. */
+struct hmmrt_move_arrays {
+	unsigned long src[HMMRT_BLOCK_PAGES];
+	unsigned long dst[HMMRT_BLOCK_PAGES];
+	struct page *pages[HMMRT_BLOCK_PAGES];	/* device memory for them */
+	u32 from[HMMRT_MAX_DEVICES];	/* pages that moved, by source device */
+};
+
+/* Arrays of one hmmrt_duplicate_window(). */
+struct hmmrt_duplicate_arrays {
+	/* Device memory for the duplicates, by page of the window. */
+	struct page *pages[HMMRT_BLOCK_PAGES];
+	/* Pages in memory.wanted that other devices have duplicates of. */
+	DECLARE_BITMAP(shared, HMMRT_BLOCK_PAGES);
+	unsigned int order;		/* that the CPU has them mapped with */
+	/* Of one run: while it is shared, then when it is seen, then mapped. */
+	unsigned long src[HMMRT_BLOCK_PAGES];
+	union {
+		unsigned long dst[HMMRT_BLOCK_PAGES];
+		unsigned long pfns[HMMRT_BLOCK_PAGES];
+		hmmrt_pte_t ptes[HMMRT_BLOCK_PAGES];
+	};
 };
 
 /*
@@ -138,8 +160,6 @@ struct hmmrt_request {
 	struct hmmrt_window window;	/* of this attempt; has @addr */
 	hmmrt_pte_t permits;	/* valid, and what entries of it may permit */
 	struct hmmrt_request_policy policy;
-	/* Pages in memory.wanted that other devices have duplicates of. */
-	DECLARE_BITMAP(shared, HMMRT_BLOCK_PAGES);
 	/* Pages to fault in, or to break COW of, in the window. */
 	DECLARE_BITMAP(to_touch, HMMRT_BLOCK_PAGES);
 
@@ -148,13 +168,10 @@ struct hmmrt_request {
 	struct hmmrt_request_result result;
 
 	struct hmmrt_snapshot snapshot;	/* of the window */
-	unsigned long src[HMMRT_BLOCK_PAGES];
 	union {
-		unsigned long dst[HMMRT_BLOCK_PAGES];
-		hmmrt_pte_t duplicate_ptes[HMMRT_BLOCK_PAGES];
-	};
-	union {
-		struct page *pages[HMMRT_BLOCK_PAGES];
+		struct hmmrt_move_arrays move;
+		struct hmmrt_duplicate_arrays duplicate;
+		/* Entries of the window, for hmmrt_window_commit(). */
 		hmmrt_pte_t ptes[HMMRT_BLOCK_PAGES];
 	};
 	/* By page of the block; see move_outcome.c. */
@@ -188,6 +205,12 @@ static inline bool hmmrt_request_take_step(struct hmmrt_request *req, int rc,
 		return false;
 	req->retry.step = HMMRT_STEP_NONE;
 	return true;
+}
+
+/* Give up the pfns of a snapshot for an array of pages, not cleared. */
+static inline struct page **hmmrt_snapshot_reuse(struct hmmrt_snapshot *snapshot)
+{
+	return snapshot->reused;
 }
 
 /* Work on the part of [start, end) that a mapping covers. */
