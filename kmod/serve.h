@@ -57,7 +57,6 @@ int hmmrt_fault_attempt(struct hmmrt_request *req);
 /* serve_object.c */
 int hmmrt_object_attempt(struct hmmrt_request *req,
 			 struct hmmrt_object *object);
-int hmmrt_object_fault(struct hmmrt_request *req, struct hmmrt_object *object);
 int hmmrt_object_to_device(struct hmmrt_request *req,
 			   struct hmmrt_object *object);
 int hmmrt_object_to_host(struct hmmrt_request *req,

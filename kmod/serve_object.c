@@ -238,13 +238,6 @@ int hmmrt_object_attempt(struct hmmrt_request *req, struct hmmrt_object *object)
 	return rc;
 }
 
-/* The same for a fault at req->addr. */
-int hmmrt_object_fault(struct hmmrt_request *req, struct hmmrt_object *object)
-{
-	req->policy.rule = HMMRT_RULE_NOT_MIGRATABLE;
-	return hmmrt_object_attempt(req, object);
-}
-
 /* --- moving on request ---------------------------------------------------- */
 
 /* The window has this outcome. */

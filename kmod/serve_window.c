@@ -74,9 +74,11 @@ static bool vma_is_filled_on_touch(struct vm_area_struct *vma)
  * readahead may wait for that file system even in a fault that is told not to
  * wait.
  */
-static int fault_page(const struct hmmrt_request *req, struct mm_struct *mm,
-		      unsigned long addr, bool write, bool *unlocked)
+static int fault_page(const struct hmmrt_request *req, unsigned long addr,
+		      bool write, bool *unlocked)
 {
+	struct mm_struct *mm = req->binding->space->mm;
+
 	lockdep_assert_held(&mm->mmap_lock);
 	if (req->args.nowait) {
 		if (!vma_is_filled_on_touch(req->window.vma) ||
@@ -96,22 +98,20 @@ static int fault_page(const struct hmmrt_request *req, struct mm_struct *mm,
  */
 static int break_cow(struct hmmrt_request *req)
 {
-	unsigned int i, n = hmmrt_window_pages(&req->window);
+	const struct hmmrt_window *window = &req->window;
+	unsigned int i, n = hmmrt_window_pages(window);
 	bool unlocked = false;
+	int rc;
 
 	for_each_set_bit(i, req->to_touch, n) {
-		unsigned long addr = hmmrt_window_addr(&req->window, i);
+		unsigned long addr = hmmrt_window_addr(window, i);
 		bool wanted = req->args.whole || addr == req->addr;
-		int rc;
 
-		if (wanted)
-			rc = fault_page(req, req->window.vma->vm_mm, addr, true,
-					&unlocked);
-		else if (userfaultfd_armed(req->window.vma))
+		if (!wanted && userfaultfd_armed(window->vma))
 			rc = -EFAULT;
 		else
-			rc = fault_page(req, req->window.vma->vm_mm, addr, true,
-					NULL);
+			rc = fault_page(req, addr, true,
+					wanted ? &unlocked : NULL);
 		if (rc && wanted)
 			return rc;
 		/*
@@ -153,36 +153,22 @@ static bool needs_fault(const struct hmmrt_request *req)
  */
 static int fault_neighbours(struct hmmrt_request *req, bool write)
 {
-	unsigned int i, n = hmmrt_window_pages(&req->window);
+	const struct hmmrt_window *window = &req->window;
+	unsigned int i, n = hmmrt_window_pages(window);
 	bool unlocked = false;
 	int rc = 0;
 
-	if (!vma_is_filled_on_touch(req->window.vma) ||
-	    userfaultfd_armed(req->window.vma))
+	if (!vma_is_filled_on_touch(window->vma) ||
+	    userfaultfd_armed(window->vma))
 		return 0;
 	for (i = 0; i < n && !rc && !unlocked; i++) {
 		if (req->snapshot.pfns[i] || i == hmmrt_request_index(req))
 			continue;
-		rc = fault_page(req, req->window.vma->vm_mm,
-				hmmrt_window_addr(&req->window, i),
-				write && vma_is_anonymous(req->window.vma),
+		rc = fault_page(req, hmmrt_window_addr(window, i),
+				write && vma_is_anonymous(window->vma),
 				&unlocked);
 	}
 	return unlocked ? -EAGAIN : 0;
-}
-
-/*
- * The touched page is being migrated. Faulting it in would move it back from
- * the device that it is going to, so wait until the migration has ended.
- */
-static int wait_moved(struct hmmrt_request *req)
-{
-	int rc = hmmrt_block_migrate_lock(req->window.block);
-
-	if (rc)
-		return rc;
-	hmmrt_block_migrate_unlock(req->window.block);
-	return -EAGAIN;
 }
 
 /*
@@ -192,20 +178,30 @@ static int wait_moved(struct hmmrt_request *req)
 static int fault_wanted(struct hmmrt_request *req)
 {
 	unsigned long pfn = req->snapshot.pfns[hmmrt_request_index(req)];
+	struct hmmrt_block *block = req->window.block;
 	bool unlocked = false;
 	int rc;
 
 	/* This is memory without a struct page. */
 	if (pfn & HMM_PFN_ERROR)
 		return -EOPNOTSUPP;
-	/* The fault itself waits for a page that the core is moving. */
-	if (!pfn && mutex_is_locked(&req->window.block->migrate) &&
-	    hmmrt_is_moving(req->window.vma, req->addr, 1))
-		return wait_moved(req);
+	/*
+	 * Faulting a page in that migrates would move it back from the device
+	 * that it is going to, so wait until the migration has ended. The fault
+	 * itself waits for a page that the core is moving.
+	 */
+	if (!pfn && mutex_is_locked(&block->migrate) &&
+	    hmmrt_is_moving(req->window.vma, req->addr, 1)) {
+		rc = hmmrt_block_migrate_lock(block);
+		if (rc)
+			return rc;
+		hmmrt_block_migrate_unlock(block);
+		return -EAGAIN;
+	}
 	if (!pfn)
 		req->retry.was_missing = true;
-	rc = fault_page(req, req->window.vma->vm_mm, req->addr,
-			req->access & HMMRT_ACCESS_WRITE, &unlocked);
+	rc = fault_page(req, req->addr, req->access & HMMRT_ACCESS_WRITE,
+			&unlocked);
 	return !rc && unlocked ? -EAGAIN : rc;
 }
 
@@ -307,12 +303,11 @@ static int fault_missing(struct hmmrt_request *req)
 {
 	bool write = req->access & HMMRT_ACCESS_WRITE, unlocked = false;
 	unsigned int i, n = hmmrt_window_pages(&req->window);
-	struct mm_struct *mm = req->window.vma->vm_mm;
 	int rc = 0;
 
 	for_each_set_bit(i, req->to_touch, n) {
-		rc = fault_page(req, mm, hmmrt_window_addr(&req->window, i),
-				write, &unlocked);
+		rc = fault_page(req, hmmrt_window_addr(&req->window, i), write,
+				&unlocked);
 		if (rc || (unlocked && hmmrt_interrupted()))
 			break;
 	}
@@ -592,13 +587,6 @@ static void snapshot_fill(struct hmmrt_request *req)
 	}
 }
 
-static bool pte_permits(hmmrt_pte_t pte, unsigned int access)
-{
-	if (!pte)
-		return false;
-	return !(access & HMMRT_ACCESS_WRITE) || (pte & HMMRT_PTE_WRITE);
-}
-
 /*
  * Returns true if the touched page got an entry that permits the access. If
  * not, it is on some device and has to migrate back to system memory first. A
@@ -607,8 +595,11 @@ static bool pte_permits(hmmrt_pte_t pte, unsigned int access)
  */
 static bool commit_satisfies(const struct hmmrt_request *req)
 {
+	hmmrt_pte_t needs = req->access & HMMRT_ACCESS_WRITE ? HMMRT_PTE_WRITE :
+							       HMMRT_PTE_VALID;
+
 	return !req->access || req->args.whole ||
-	       pte_permits(req->ptes[hmmrt_request_index(req)], req->access);
+	       (req->ptes[hmmrt_request_index(req)] & needs);
 }
 
 /*
@@ -616,17 +607,17 @@ static bool commit_satisfies(const struct hmmrt_request *req)
  * caller holds no hmmrt lock: migrate_to_ram() needs block->migrate. May drop
  * and retake the mmap_lock.
  */
-static int migrate_back(struct mm_struct *mm, struct hmmrt_request *req)
+static int migrate_back(struct hmmrt_request *req)
 {
 	bool write = req->access & HMMRT_ACCESS_WRITE;
 	bool unlocked = false;
-	int rc = fault_page(req, mm, req->addr, write, &unlocked);
+	int rc = fault_page(req, req->addr, write, &unlocked);
 
 	/*
 	 * The first fault moves it. Break COW before a reader moves it again.
 	 */
 	if (!rc && write)
-		rc = fault_page(req, mm, req->addr, write, &unlocked);
+		rc = fault_page(req, req->addr, write, &unlocked);
 	return rc ? rc : -EAGAIN;
 }
 
@@ -742,7 +733,8 @@ int hmmrt_fault_attempt(struct hmmrt_request *req)
 	}
 	hmmrt_window_set(window, vma, start, start + HMMRT_BLOCK_SIZE);
 	if (hmmrt_vma_object(vma)) {
-		rc = hmmrt_object_fault(req, hmmrt_vma_object(vma));
+		req->policy.rule = HMMRT_RULE_NOT_MIGRATABLE;
+		rc = hmmrt_object_attempt(req, hmmrt_vma_object(vma));
 		goto out_unlock;
 	}
 	rc = hmmrt_vma_check(vma, req->access);
@@ -751,7 +743,7 @@ int hmmrt_fault_attempt(struct hmmrt_request *req)
 	hmmrt_fault_window(req);
 	rc = hmmrt_window_map(req, hmmrt_fault_want(req));
 	if (hmmrt_request_take_step(req, rc, HMMRT_STEP_MIGRATE_BACK))
-		rc = migrate_back(mm, req);
+		rc = migrate_back(req);
 out_unlock:
 	window->vma = NULL;
 	mmap_read_unlock(mm);
