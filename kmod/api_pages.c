@@ -295,11 +295,15 @@ static int scan_and_write(struct page_scan *scan, unsigned long start,
 	return rc ? rc : scan_write(scan);
 }
 
-static int scan_at(struct page_scan *scan, u64 addr, u64 len)
+static int pages_scan(struct page_scan *scan, u64 addr, u64 len)
 {
 	unsigned long end = addr + len, next;
-	int rc = 0;
+	int rc = hmmrt_user_range_check(addr, len);
 
+	if (!rc && len > SCAN_MAX)
+		rc = -EINVAL;
+	if (rc)
+		return rc;
 	scan->entries =
 		kvmalloc_array(HMMRT_BLOCK_PAGES, scan->entry_size, GFP_KERNEL);
 	scan->snapshot = kvmalloc(sizeof(*scan->snapshot), GFP_KERNEL_ACCOUNT);
@@ -312,15 +316,6 @@ static int scan_at(struct page_scan *scan, u64 addr, u64 len)
 	kvfree(scan->snapshot);
 	kvfree(scan->entries);
 	return rc;
-}
-
-static int pages_scan(struct page_scan *scan, u64 addr, u64 len)
-{
-	int rc = hmmrt_user_range_check(addr, len);
-
-	if (!rc && len > SCAN_MAX)
-		rc = -EINVAL;
-	return rc ? rc : scan_at(scan, addr, len);
 }
 
 int hmmrt_ioc_residency(struct hmmrt_space *space, void *data)

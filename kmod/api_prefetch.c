@@ -131,27 +131,23 @@ static int settle_window(struct prefetch *prefetch, struct hmmrt_request *req)
 	return rc;
 }
 
-/* Serve a part to a device; req covers the part and the mmap_lock is held. */
-static int prefetch_part_device(struct hmmrt_request *req)
-{
-	enum hmmrt_policy_want want = hmmrt_request_prefetched(&req->policy);
-
-	if (hmmrt_vma_check(req->window.vma, HMMRT_ACCESS_READ))
-		return 0;
-	if (hmmrt_vma_stays(req->window.vma) >= 0)
-		want = HMMRT_POLICY_STAY;
-	return hmmrt_window_map(req, want);
-}
-
+/* Serve a part; req covers it and the mmap_lock is held. */
 static int prefetch_part_any(struct hmmrt_request *req)
 {
-	struct hmmrt_object *object = hmmrt_vma_object(req->window.vma);
+	enum hmmrt_policy_want want = hmmrt_request_prefetched(&req->policy);
+	struct vm_area_struct *vma = req->window.vma;
+	struct hmmrt_object *object = hmmrt_vma_object(vma);
 
 	if (object)
 		return req->binding ? hmmrt_object_to_device(req, object) :
 				      hmmrt_object_to_host(req, object);
-	return req->binding ? prefetch_part_device(req) :
-			      hmmrt_window_to_host(req);
+	if (!req->binding)
+		return hmmrt_window_to_host(req);
+	if (hmmrt_vma_check(vma, HMMRT_ACCESS_READ))
+		return 0;
+	if (hmmrt_vma_stays(vma) >= 0)
+		want = HMMRT_POLICY_STAY;
+	return hmmrt_window_map(req, want);
 }
 
 /*

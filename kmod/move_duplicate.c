@@ -149,29 +149,28 @@ static bool page_suits(struct page *page)
  */
 static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 {
-	unsigned int i, n = hmmrt_window_pages(&req->window), end = 0;
-	u32 id = req->binding->dev->id;
+	struct hmmrt_duplicate_arrays *arrays = &req->duplicate;
+	const struct hmmrt_window *window = &req->window;
+	const struct hmmrt_device *dev = req->binding->dev;
+	unsigned int i, n = hmmrt_window_pages(window), end = 0;
 	struct hmmrt_region_cache cache = {};
 
 	*first = n;
 	req->result.there = 0;
 	bitmap_zero(req->memory.wanted, HMMRT_BLOCK_PAGES);
-	bitmap_zero(req->duplicate.shared, HMMRT_BLOCK_PAGES);
-	mutex_lock(&req->window.block->lock);
+	bitmap_zero(arrays->shared, HMMRT_BLOCK_PAGES);
+	mutex_lock(&window->block->lock);
 	for (i = 0; i < n; i++) {
-		unsigned int index =
-			hmmrt_window_index(&req->window, i);
+		unsigned int index = hmmrt_window_index(window, i);
 		unsigned long pfn = req->snapshot.pfns[i];
 		struct page *page = NULL;
 		bool shared;
 
 		if ((pfn & HMM_PFN_VALID) && !(pfn & HMM_PFN_ERROR))
 			page = hmm_pfn_to_page(pfn);
-		if (hmmrt_has_duplicate(req->window.block, id, index) ||
-		    (page && hmmrt_region_cache_device(&cache, page) ==
-				     req->binding->dev)) {
-			hmmrt_outcome_set(req,
-					  hmmrt_window_addr(&req->window, i), 1,
+		if (hmmrt_has_duplicate(window->block, dev->id, index) ||
+		    (page && hmmrt_region_cache_device(&cache, page) == dev)) {
+			hmmrt_outcome_set(req, hmmrt_window_addr(window, i), 1,
 					  HMMRT_OUTCOME_THERE);
 			req->result.there++;
 			continue;
@@ -182,18 +181,18 @@ static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 		 * This device has no duplicate, so any that exist are on
 		 * others.
 		 */
-		shared = hmmrt_duplicates_of(req->window.block, index);
+		shared = hmmrt_duplicates_of(window->block, index);
 		/* A present entry must be removed first, not replaced. */
 		if (shared && test_bit(index, hmmrt_request_map(req)->mapped))
 			continue;
 		if (shared)
-			__set_bit(i, req->duplicate.shared);
+			__set_bit(i, arrays->shared);
 		__set_bit(i, req->memory.wanted);
-		req->duplicate.order = hmm_pfn_to_map_order(pfn);
+		arrays->order = hmm_pfn_to_map_order(pfn);
 		*first = min(*first, i);
 		end = i + 1;
 	}
-	mutex_unlock(&req->window.block->lock);
+	mutex_unlock(&window->block->lock);
 	return end > *first ? end - *first : 0;
 }
 
@@ -507,12 +506,6 @@ static int see_shared(struct hmmrt_request *req, const struct run *run,
 	return rc;
 }
 
-static struct page *original_of(const struct hmmrt_block_map *map,
-				unsigned int index)
-{
-	return map->duplicates->at[index]->original;
-}
-
 /*
  * Take a reference to each page known to be shared, because another device has
  * a duplicate of it.
@@ -521,21 +514,21 @@ static int hold_shared(struct hmmrt_request *req, const struct run *run,
 		       unsigned long seq)
 {
 	struct hmmrt_block *block = req->window.block;
-	struct page **from = run->from;
 	u32 id, own = req->binding->dev->id;
-	unsigned int i;
+	struct page **from = run->from;
+	unsigned int i, index;
 	int rc = 0;
 
 	mutex_lock(&block->lock);
 	if (hmmrt_block_read_retry(block, seq))
 		rc = -EAGAIN;
-	for (i = 0; i < run->count; i++) {
-		unsigned int index = hmmrt_window_index(
-			&req->window, run->first + i);
-
-		for (id = 0; id < HMMRT_MAX_DEVICES && !rc && !from[i]; id++)
+	for (i = 0; i < run->count && !rc; i++) {
+		index = hmmrt_window_index(&req->window, run->first + i);
+		for (id = 0; id < HMMRT_MAX_DEVICES && !from[i]; id++)
 			if (id != own && hmmrt_has_duplicate(block, id, index))
-				from[i] = original_of(block->maps[id], index);
+				from[i] = block->maps[id]
+						  ->duplicates->at[index]
+						  ->original;
 		if (from[i])
 			get_page(from[i]);
 	}
@@ -615,35 +608,17 @@ static int spare_alloc(struct list_head *spare, unsigned int count)
 	return 0;
 }
 
-/*
- * Allocate device memory for the duplicates. Returns -EAGAIN with a step if more
- * can be made available.
- */
-static int memory_alloc(struct hmmrt_request *req, unsigned int first,
-			unsigned int count)
-{
-	struct page **pages = req->duplicate.pages + first;
-	unsigned int got;
-	int rc = hmmrt_request_alloc_pages(req, first, first + count, pages,
-					   NULL, &got);
-
-	if (rc)
-		return rc;
-	if (!hmmrt_vram_prepare_duplicates(pages, count))
-		return 0;
-	hmmrt_vram_free_unused(req->binding->dev, pages, count);
-	return -ENOMEM;
-}
-
 static int duplicate_locked(struct hmmrt_request *req)
 {
-	unsigned int i, first, count;
+	struct hmmrt_window *window = &req->window;
+	unsigned int i, first, count, got;
+	struct page **pages = req->duplicate.pages;
 	LIST_HEAD(spare);
 	u8 stayed;
 	int rc;
 
-	lockdep_assert_held(&req->window.block->migrate);
-	rc = hmmrt_snapshot_begin(&req->window, &req->snapshot);
+	lockdep_assert_held(&window->block->migrate);
+	rc = hmmrt_snapshot_begin(window, &req->snapshot);
 	if (!rc)
 		rc = hmmrt_snapshot_widen(req);
 	count = rc ? 0 : mark_wanted(req, &first);
@@ -654,18 +629,21 @@ static int duplicate_locked(struct hmmrt_request *req)
 	if (!rc)
 		rc = spare_alloc(&spare, count);
 	if (!rc)
-		rc = memory_alloc(req, first, count);
+		rc = hmmrt_request_alloc_pages(req, first, first + count,
+					       pages + first, NULL, &got);
 	if (rc)
 		goto out_free;
+	rc = hmmrt_vram_prepare_duplicates(pages + first, count);
+	if (rc)
+		goto out_free_unused;
 	stayed = HMMRT_OUTCOME_STAYED(hmmrt_memory_stay_reason(&req->memory));
 	for (i = first; i < first + count; i++)
-		if (test_bit(i, req->memory.wanted) && !req->duplicate.pages[i])
-			hmmrt_outcome_set(req,
-					  hmmrt_window_addr(&req->window, i), 1,
+		if (test_bit(i, req->memory.wanted) && !pages[i])
+			hmmrt_outcome_set(req, hmmrt_window_addr(window, i), 1,
 					  stayed);
 	rc = copy_runs(req, first, count, &spare);
-	hmmrt_vram_free_unused(req->binding->dev, req->duplicate.pages + first,
-			       count);
+out_free_unused:
+	hmmrt_vram_free_unused(req->binding->dev, pages + first, count);
 out_free:
 	hmmrt_duplicates_free(&spare);
 	/*
@@ -693,7 +671,6 @@ int hmmrt_duplicate_window(struct hmmrt_request *req)
 	u64 copied_before = req->result.copied;
 	int rc;
 
-	lockdep_assert_held(&req->window.vma->vm_mm->mmap_lock);
 	hmmrt_request_check(req);
 	if (!hmmrt_duplicates_work())
 		return 0;

@@ -277,21 +277,12 @@ static void assign_huge(struct migrate_vma *args, struct page **pages)
 	memset(pages + 1, 0, (HMMRT_BLOCK_PAGES - 1) * sizeof(pages[0]));
 }
 
-/* Either no memory was found for the page, or it moved back after the plan. */
-static enum hmmrt_stay why_unassigned(const struct hmmrt_request *req,
-				      unsigned long addr)
-{
-	unsigned int i = (addr - req->window.start) >> PAGE_SHIFT;
-
-	return test_bit(i, req->memory.wanted) ?
-		       hmmrt_memory_stay_reason(&req->memory) :
-		       HMMRT_STAY_BUSY;
-}
-
 /* Choose a destination for each page that setup() collected. */
-static void assign_vram(struct hmmrt_request *req, struct migrate_vma *args,
-			struct page **pages)
+static void assign_vram(struct hmmrt_request *req, struct migrate_vma *args)
 {
+	struct page **pages = req->move.pages;
+	unsigned long first = (args->start - req->window.start) >> PAGE_SHIFT;
+	enum hmmrt_stay full = hmmrt_memory_stay_reason(&req->memory);
 	struct hmmrt_device *dev = req->binding->dev;
 	unsigned long i;
 
@@ -319,8 +310,12 @@ static void assign_vram(struct hmmrt_request *req, struct migrate_vma *args,
 		 */
 		if (page && folio_test_ksm(page_folio(page)))
 			continue;
+		/* No memory was found, or it moved back after the plan. */
 		if (!pages[i]) {
-			note_stays(req, addr, n, why_unassigned(req, addr));
+			note_stays(req, addr, n,
+				   test_bit(first + i, req->memory.wanted) ?
+					   full :
+					   HMMRT_STAY_BUSY);
 			continue;
 		}
 		VM_WARN_ON_ONCE(hmmrt_page_device(pages[i]) != dev);
@@ -401,7 +396,7 @@ static void finish_move(struct hmmrt_request *req, struct migrate_vma *args)
 	unsigned int i;
 
 	lockdep_assert_held(&req->window.block->migrate);
-	assign_vram(req, args, pages);
+	assign_vram(req, args);
 	hmmrt_episode_phase(HMMRT_PHASE_COPY);
 	copy_in(req->binding->dev, &req->move,
 		hmmrt_snapshot_reuse(&req->snapshot), args->npages);
@@ -438,14 +433,13 @@ static int snapshot_and_plan(struct hmmrt_request *req, unsigned int from,
 /* Set why the planned pages stay: there is no device memory for them. */
 static void plan_is_full(struct hmmrt_request *req, const struct plan *plan)
 {
-	u8 stayed =
-		HMMRT_OUTCOME_STAYED(hmmrt_memory_stay_reason(&req->memory));
+	enum hmmrt_stay stay = hmmrt_memory_stay_reason(&req->memory);
 	u8 *outcomes = hmmrt_outcomes(req);
 	unsigned int i;
 
 	for (i = plan->first; i < plan->end; i++)
 		if (outcomes[i] == HMMRT_OUTCOME_OPEN)
-			outcomes[i] = stayed;
+			outcomes[i] = HMMRT_OUTCOME_STAYED(stay);
 }
 
 /* Move the pages of the next plan, and advance *from past that plan. */

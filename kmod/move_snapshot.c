@@ -135,53 +135,37 @@ bool hmmrt_snapshot_is_huge(const struct hmmrt_window *window,
 }
 
 /*
- * Returns true if one mapping and one advice without granularity cover the
- * block.
+ * Widen the window if policy takes more than it, judged by its snapshot, and
+ * snapshot it again then. Context: after hmmrt_snapshot_begin(), and the same
+ * applies afterwards.
  */
-static bool block_is_alike(const struct hmmrt_window *window,
-			   const struct hmmrt_request_policy *policy)
-{
-	unsigned long start = window->block->start;
-	unsigned long end = start + HMMRT_BLOCK_SIZE;
-
-	return window->vma->vm_start <= start && window->vma->vm_end >= end &&
-	       policy->one_advice && !policy->advice.granularity;
-}
-
-/* Widen the window if policy takes more than it, judged by its snapshot. */
-static bool window_widen(struct hmmrt_request *req)
+int hmmrt_snapshot_widen(struct hmmrt_request *req)
 {
 	struct hmmrt_window *window = &req->window;
+	unsigned long pfn, start = window->block->start;
 	struct hmmrt_policy_window win, old = {
 		.first = hmmrt_window_index(window, 0),
 		.count = hmmrt_window_pages(window),
 	};
-	unsigned long pfn;
+	bool alike;
 
 	/* Keep a range that was asked for, and the one page of a fallback. */
 	if (!req->access || req->args.whole || req->retry.narrow)
-		return false;
+		return 0;
 	pfn = req->snapshot.pfns[hmmrt_request_index(req)];
 	if (!(pfn & HMM_PFN_VALID) || (pfn & HMM_PFN_ERROR))
-		return false;
-	win = hmmrt_policy_huge_window(old, hmm_pfn_to_map_order(pfn),
-				       block_is_alike(window, &req->policy));
-	window->start =
-		window->block->start + ((unsigned long)win.first << PAGE_SHIFT);
+		return 0;
+	/* One mapping and one advice without granularity cover the block. */
+	alike = window->vma->vm_start <= start &&
+		window->vma->vm_end >= start + HMMRT_BLOCK_SIZE &&
+		req->policy.one_advice && !req->policy.advice.granularity;
+	win = hmmrt_policy_huge_window(old, hmm_pfn_to_map_order(pfn), alike);
+	window->start = start + ((unsigned long)win.first << PAGE_SHIFT);
 	window->end = window->start + ((unsigned long)win.count << PAGE_SHIFT);
-	return win.count != old.count;
-}
-
-/*
- * Widen the window if need be, and snapshot it again. Context: after
- * hmmrt_snapshot_begin(), and the same applies afterwards.
- */
-int hmmrt_snapshot_widen(struct hmmrt_request *req)
-{
-	if (!window_widen(req))
+	if (win.count == old.count)
 		return 0;
 	hmmrt_snapshot_end(&req->snapshot);
-	return hmmrt_snapshot_begin(&req->window, &req->snapshot);
+	return hmmrt_snapshot_begin(window, &req->snapshot);
 }
 
 /* Returns true for a page in system memory that a write would have to copy. */

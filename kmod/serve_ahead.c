@@ -38,18 +38,6 @@
 #define REMAP_TIME	HZ
 
 /*
- * Devices do not migrate pages while block->migrate is held, but the core may.
- * Wait for invalidations in progress; later ones queue the block again.
- */
-static bool core_is_moving(const struct hmmrt_window *window)
-{
-	lockdep_assert_held(&window->block->migrate);
-	mmu_interval_read_begin(&window->block->span->notifier);
-	return hmmrt_is_moving(window->vma, window->start,
-			       hmmrt_window_pages(window));
-}
-
-/*
  * Map the populated pages of the first mapping from @start on where they are.
  * Returns the end of what was handled.
  */
@@ -74,7 +62,14 @@ static unsigned long map_part(struct hmmrt_request *req, unsigned long start,
 	rc = hmmrt_block_migrate_lock(window->block);
 	if (rc)
 		return end;
-	moving = core_is_moving(window);
+	/*
+	 * Devices do not migrate pages while block->migrate is held, but the
+	 * core may. Wait for invalidations in progress; later ones queue the
+	 * block again.
+	 */
+	mmu_interval_read_begin(&window->block->span->notifier);
+	moving =
+		hmmrt_is_moving(vma, window->start, hmmrt_window_pages(window));
 	rc = hmmrt_window_map(req, HMMRT_POLICY_STAY);
 	hmmrt_block_migrate_unlock(window->block);
 	return moving || rc == -EAGAIN ? window->start : window->end;

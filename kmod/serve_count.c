@@ -119,32 +119,27 @@ static bool fill_thresholds(const struct hmmrt_binding *binding,
 
 /* --- moving -------------------------------------------------------------- */
 
-/* Return whether the device may use the part, and its memory can move. */
-static bool part_can_move(const struct hmmrt_request *req,
-			  const struct hmmrt_object *object)
-{
-	if (object)
-		return hmmrt_object_is_migratable(object) &&
-		       hmmrt_advice_access(&req->policy.advice,
-					   req->binding->dev->id);
-	return !hmmrt_vma_check(req->window.vma, HMMRT_ACCESS_READ) &&
-	       hmmrt_vma_may_migrate(req->window.vma);
-}
-
 /*
- * Move the part that one mapping and one advice cover. Call with the mmap_lock
- * held.
+ * Move the part that one mapping and one advice cover, if the device may use it
+ * and its memory can move. Call with the mmap_lock held.
  */
 static int move_part(struct hmmrt_request *req)
 {
-	struct hmmrt_object *object = hmmrt_vma_object(req->window.vma);
 	const struct hmmrt_advice *advice = &req->policy.advice;
 	const struct hmmrt_knobs *knobs = &req->policy.knobs;
-	bool pinned;
+	struct vm_area_struct *vma = req->window.vma;
+	struct hmmrt_object *object = hmmrt_vma_object(vma);
+	bool movable, pinned;
 
-	lockdep_assert_held(&req->window.vma->vm_mm->mmap_lock);
+	lockdep_assert_held(&vma->vm_mm->mmap_lock);
 	hmmrt_request_advise(req, req->window.start);
-	if (!part_can_move(req, object) || !counts_at(knobs))
+	if (object)
+		movable = hmmrt_object_is_migratable(object) &&
+			  hmmrt_advice_access(advice, req->binding->dev->id);
+	else
+		movable = !hmmrt_vma_check(vma, HMMRT_ACCESS_READ) &&
+			  hmmrt_vma_may_migrate(vma);
+	if (!movable || !counts_at(knobs))
 		return 0;
 	/* Thrashing of memory objects is not watched. */
 	pinned = !object && hmmrt_block_is_pinned(req->window.block, knobs);

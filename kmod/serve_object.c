@@ -111,21 +111,6 @@ static hmmrt_pte_t pte_target(const struct hmmrt_extent *extent,
 	       offset;
 }
 
-/* Fill req->ptes for the window. Its first page is @index of the extent. */
-static void window_fill(struct hmmrt_request *req,
-			const struct hmmrt_extent *extent, unsigned int index)
-{
-	unsigned int i, n = hmmrt_window_pages(&req->window);
-
-	lockdep_assert_held(&extent->lock);
-	for (i = 0; i < n; i++) {
-		hmmrt_pte_t target = pte_target(extent, req->binding->dev,
-						index + i);
-
-		req->ptes[i] = target ? req->permits | target : 0;
-	}
-}
-
 /* --- attempts ------------------------------------------------------------- */
 
 /*
@@ -177,6 +162,7 @@ static int extent_map(struct hmmrt_request *req,
 		      const struct hmmrt_extent *extent, unsigned long addr,
 		      unsigned int access)
 {
+	unsigned int i, n, index;
 	unsigned long seq;
 	int rc;
 
@@ -187,7 +173,14 @@ static int extent_map(struct hmmrt_request *req,
 	if (rc)
 		return rc;
 	/* The window may have shrunk. */
-	window_fill(req, extent, window_shrink(&req->window, addr));
+	index = window_shrink(&req->window, addr);
+	n = hmmrt_window_pages(&req->window);
+	for (i = 0; i < n; i++) {
+		hmmrt_pte_t target =
+			pte_target(extent, req->binding->dev, index + i);
+
+		req->ptes[i] = target ? req->permits | target : 0;
+	}
 	return hmmrt_window_commit(req, seq, NULL);
 }
 
@@ -251,11 +244,11 @@ static void window_outcome(struct hmmrt_request *req, u8 outcome)
 }
 
 /* What to say of an extent that could not move. */
-static u8 stay_outcome(const struct hmmrt_request *req, int rc)
+static u8 stay_outcome(const struct hmmrt_request_memory *memory, int rc)
 {
-	return rc == -ENOMEM ? HMMRT_OUTCOME_STAYED(
-				       hmmrt_memory_stay_reason(&req->memory)) :
-			       HMMRT_OUTCOME_STAYED(HMMRT_STAY_BUSY);
+	return HMMRT_OUTCOME_STAYED(rc == -ENOMEM ?
+					    hmmrt_memory_stay_reason(memory) :
+					    HMMRT_STAY_BUSY);
 }
 
 /* Move an extent to the device of the request. Returns an error, or 0. */
@@ -286,7 +279,8 @@ static int extent_to_device(struct hmmrt_request *req,
 	rc = hmmrt_extent_to_device(req, extent);
 	if (rc == -EAGAIN || rc == -EINTR)
 		return rc;
-	window_outcome(req, rc ? stay_outcome(req, rc) : HMMRT_OUTCOME_MOVED);
+	window_outcome(req, rc ? stay_outcome(&req->memory, rc) :
+				 HMMRT_OUTCOME_MOVED);
 	return 0;
 }
 

@@ -537,7 +537,9 @@ int hmmrt_window_commit(struct hmmrt_request *req, unsigned long seq,
 	if (fill)
 		fill(req);
 	for (i = 0; i < n; i++) {
-		if (!req->ptes[i])
+		hmmrt_pte_t *pte = &req->ptes[i];
+
+		if (!*pte)
 			continue;
 		/*
 		 * The snapshot may be older than a write fault that another
@@ -545,12 +547,12 @@ int hmmrt_window_commit(struct hmmrt_request *req, unsigned long seq,
 		 * and shrinks only with one.
 		 */
 		if (test_bit(base + i, map->writable))
-			req->ptes[i] |= HMMRT_PTE_WRITE;
-		entry_check(req, map, base + i, req->ptes[i]);
-		if (!map_record(map, base + i, req->ptes[i]))
+			*pte |= HMMRT_PTE_WRITE;
+		entry_check(req, map, base + i, *pte);
+		if (!map_record(map, base + i, *pte))
 			continue;
 		mapped++;
-		remote += !(req->ptes[i] & HMMRT_PTE_DEVICE);
+		remote += !(*pte & HMMRT_PTE_DEVICE);
 	}
 	hmmrt_map_check(block, binding->dev->id);
 	binding->dev->ops->map(binding, window->start, req->ptes, n);
