@@ -12,7 +12,6 @@
 #include <linux/migrate.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
-#include <linux/slab.h>
 
 #include "move_out.h"
 
@@ -384,13 +383,10 @@ static int migrate_out(struct hmmrt_request *req, bool huge)
 		.must = ULONG_MAX,
 	};
 	struct hmmrt_episode episode;
-	struct hmmrt_host_pages to = {};
+	struct hmmrt_host_pages to = { .page = req->move.pages };
 	int rc = 0;
 
 	hmmrt_request_check(req);
-	to.page = kmalloc_array(n, sizeof(to.page[0]), GFP_KERNEL_ACCOUNT);
-	if (!to.page)
-		return -ENOMEM;
 	hmmrt_episode_begin(&episode, HMMRT_PHASE_ALLOCATE);
 	to.strict = req->args.node != NUMA_NO_NODE;
 	to.node = to.strict ? req->args.node :
@@ -400,7 +396,6 @@ static int migrate_out(struct hmmrt_request *req, bool huge)
 		rc = migrate_window_out(&args, &to, &out);
 		hmmrt_host_free(&to);
 	}
-	kfree(to.page);
 	if (out.raced)
 		rc = -EAGAIN;
 	req->result.moved += out.moved;
@@ -415,8 +410,7 @@ static int migrate_out(struct hmmrt_request *req, bool huge)
  *	migrate, unless all_devices is set
  *
  * Context: mmap_lock held for reading; takes block->migrate.
- * Return: 0, -EINTR or -ENOMEM; -EAGAIN something raced. req->result.moved
- * counts.
+ * Return: 0 or -EINTR; -EAGAIN: something raced. req->result.moved counts.
  */
 int hmmrt_migrate_to_host(struct hmmrt_request *req)
 {

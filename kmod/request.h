@@ -120,7 +120,7 @@ struct hmmrt_request_policy {
 struct hmmrt_move_arrays {
 	unsigned long src[HMMRT_BLOCK_PAGES];
 	unsigned long dst[HMMRT_BLOCK_PAGES];
-	struct page *pages[HMMRT_BLOCK_PAGES];	/* device memory for them */
+	struct page *pages[HMMRT_BLOCK_PAGES];	/* where they go */
 	u32 from[HMMRT_MAX_DEVICES];	/* pages that moved, by source device */
 };
 
