@@ -65,7 +65,7 @@ vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf);
 
 /* move_duplicate.c */
 int hmmrt_duplicate_window(struct hmmrt_request *req);
-hmmrt_pte_t hmmrt_duplicate_pte(const struct hmmrt_request *req,
+hmmrt_pte_t hmmrt_duplicate_pte(hmmrt_pte_t permits,
 				const struct page *duplicate);
 int hmmrt_share_pages(struct migrate_vma *args, struct page **from);
 bool hmmrt_duplicates_let_split(struct hmmrt_block *block, unsigned int order,

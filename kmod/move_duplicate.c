@@ -196,21 +196,21 @@ static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 	return end > *first ? end - *first : 0;
 }
 
-static int duplicates_alloc(struct hmmrt_request *req)
+static int duplicates_alloc(struct hmmrt_block *block,
+			    struct hmmrt_block_map *map)
 {
-	struct hmmrt_block_map *map = hmmrt_request_map(req);
 	struct hmmrt_duplicates *duplicates;
 
-	lockdep_assert_held(&req->window.block->migrate);
+	lockdep_assert_held(&block->migrate);
 	/* Set once, under block->migrate. */
 	if (map->duplicates)
 		return 0;
 	duplicates = kvzalloc(sizeof(*duplicates), GFP_KERNEL_ACCOUNT);
 	if (!duplicates)
 		return -ENOMEM;
-	mutex_lock(&req->window.block->lock);
+	mutex_lock(&block->lock);
 	map->duplicates = duplicates;
-	mutex_unlock(&req->window.block->lock);
+	mutex_unlock(&block->lock);
 	return 0;
 }
 
@@ -354,11 +354,11 @@ static bool is_duplicated(const struct hmmrt_window *window,
 	return (advice.flags & HMMRT_RANGE_READ_MOSTLY) && end == last;
 }
 
-/* The device's entry for a page that it has a duplicate of. */
-hmmrt_pte_t hmmrt_duplicate_pte(const struct hmmrt_request *req,
+/* The entry for a page that the device has a duplicate of. */
+hmmrt_pte_t hmmrt_duplicate_pte(hmmrt_pte_t permits,
 				const struct page *duplicate)
 {
-	return (req->permits & ~HMMRT_PTE_WRITE) | HMMRT_PTE_DEVICE |
+	return (permits & ~HMMRT_PTE_WRITE) | HMMRT_PTE_DEVICE |
 	       hmmrt_page_offset(duplicate);
 }
 
@@ -406,7 +406,7 @@ static int commit_run(struct hmmrt_request *req, const struct run *run,
 		*to = NULL;
 		map->duplicates->at[base + i] = duplicate;
 		hmmrt_vram_note_duplicate(duplicate->page, block);
-		ptes[i] = hmmrt_duplicate_pte(req, duplicate->page);
+		ptes[i] = hmmrt_duplicate_pte(req->permits, duplicate->page);
 		__set_bit(base + i, map->local);
 		__set_bit(base + i, map->mapped);
 		__clear_bit(base + i, map->writable);
@@ -625,7 +625,7 @@ static int duplicate_locked(struct hmmrt_request *req)
 	hmmrt_snapshot_end(&req->snapshot);
 	if (rc || !count)
 		return rc;
-	rc = duplicates_alloc(req);
+	rc = duplicates_alloc(window->block, hmmrt_request_map(req));
 	if (!rc)
 		rc = spare_alloc(&spare, count);
 	if (!rc)

@@ -22,11 +22,10 @@
 void hmmrt_outcome_set(struct hmmrt_request *req, unsigned long addr,
 		       unsigned int n, u8 outcome)
 {
-	unsigned int i = hmmrt_index_in_block(req->window.block, addr),
-		     end = i + n;
+	const struct hmmrt_block *block = req->window.block;
+	unsigned int i = hmmrt_index_in_block(block, addr), end = i + n;
 
-	VM_WARN_ON_ONCE(addr < req->window.block->start ||
-			end > HMMRT_BLOCK_PAGES);
+	VM_WARN_ON_ONCE(addr < block->start || end > HMMRT_BLOCK_PAGES);
 	for (; i < end; i++)
 		if (req->outcomes[i] != HMMRT_OUTCOME_MOVED)
 			req->outcomes[i] = outcome;

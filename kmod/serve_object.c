@@ -331,10 +331,10 @@ int hmmrt_object_to_device(struct hmmrt_request *req,
 }
 
 /* An extent that is on no device, or not on the only one that counts. */
-static bool extent_is_home(const struct hmmrt_request *req,
+static bool extent_is_home(const struct hmmrt_binding *binding,
 			   const struct hmmrt_extent *extent)
 {
-	return !extent->dev || (req->binding && extent->dev != req->binding->dev);
+	return !extent->dev || (binding && extent->dev != binding->dev);
 }
 
 static int extent_to_host(struct hmmrt_request *req, struct hmmrt_extent *extent)
@@ -342,7 +342,7 @@ static int extent_to_host(struct hmmrt_request *req, struct hmmrt_extent *extent
 	u32 from;
 	int rc;
 
-	if (extent_is_home(req, extent)) {
+	if (extent_is_home(req->binding, extent)) {
 		window_outcome(req, HMMRT_OUTCOME_THERE);
 		return 0;
 	}

@@ -254,12 +254,11 @@ static int snapshot_wanted(struct hmmrt_request *req)
 /*
  * Returns true if the device reaches memory of @dev: itself, another, or NULL.
  */
-static bool can_reach(const struct hmmrt_request *req,
+static bool can_reach(const struct hmmrt_binding *binding,
 		      const struct hmmrt_device *dev)
 {
-	return !dev || dev == req->binding->dev ||
-	       hmmrt_device_is_coherent(dev) ||
-	       hmmrt_peer_enabled(req->binding, dev);
+	return !dev || dev == binding->dev || hmmrt_device_is_coherent(dev) ||
+	       hmmrt_peer_enabled(binding, dev);
 }
 
 /* Returns true if the device can get an entry that permits the access. */
@@ -269,7 +268,7 @@ static bool can_map(const struct hmmrt_request *req, unsigned long pfn)
 		return false;
 	if ((req->access & HMMRT_ACCESS_WRITE) && !(pfn & HMM_PFN_WRITE))
 		return false;
-	return can_reach(req, hmmrt_page_device(hmm_pfn_to_page(pfn)));
+	return can_reach(req->binding, hmmrt_page_device(hmm_pfn_to_page(pfn)));
 }
 
 /*
@@ -366,12 +365,12 @@ static void mark_used(struct page *page, bool write)
 }
 
 /* The part of an entry that says where the device finds the page. */
-static hmmrt_pte_t pte_target(const struct hmmrt_request *req,
+static hmmrt_pte_t pte_target(const struct hmmrt_binding *binding,
 			      const struct hmmrt_device *dev,
 			      const struct hmmrt_region_cache *cache,
 			      const struct page *page)
 {
-	if (dev == req->binding->dev)
+	if (dev == binding->dev)
 		return HMMRT_PTE_DEVICE |
 		       hmmrt_region_cache_offset(cache, page);
 	if (dev && !hmmrt_device_is_coherent(dev))
@@ -389,7 +388,7 @@ static bool may_map(const struct hmmrt_request *req,
 {
 	if (dev == req->binding->dev)
 		return true;
-	if (!can_reach(req, dev))
+	if (!can_reach(req->binding, dev))
 		return false;
 	if (!req->args.device_only)
 		return true;
@@ -416,11 +415,11 @@ static hmmrt_pte_t make_pte(struct hmmrt_request *req, unsigned long pfn,
 	if (req->args.ahead && !dev) {
 		if (!is_dirty_anyway(page))
 			pte &= ~HMMRT_PTE_WRITE;
-		return pte | pte_target(req, dev, cache, page);
+		return pte | pte_target(req->binding, dev, cache, page);
 	}
 	if ((!dev || hmmrt_device_is_coherent(dev)) && !is_zero_page(page))
 		mark_used(page, pte & HMMRT_PTE_WRITE);
-	return pte | pte_target(req, dev, cache, page);
+	return pte | pte_target(req->binding, dev, cache, page);
 }
 
 /* Check an entry for page @index of the block, before it is recorded. */
@@ -443,13 +442,13 @@ static void entry_check(const struct hmmrt_request *req,
  * Check a duplicate, and that the CPU has its original mapped, if any page:
  * @pfn is of the snapshot.
  */
-static void duplicate_check(const struct hmmrt_request *req,
+static void duplicate_check(const struct hmmrt_device *dev,
 			    const struct hmmrt_block_map *map,
 			    unsigned int index, unsigned long pfn)
 {
 	const struct hmmrt_duplicate *duplicate = map->duplicates->at[index];
 
-	hmmrt_duplicate_check(map, index, req->binding->dev);
+	hmmrt_duplicate_check(map, index, dev);
 	VM_WARN_ON_ONCE((pfn & HMM_PFN_VALID) && !(pfn & HMM_PFN_ERROR) &&
 			hmm_pfn_to_page(pfn) != duplicate->original);
 }
@@ -584,8 +583,8 @@ static void snapshot_fill(struct hmmrt_request *req)
 		}
 		/* A duplicated page must not be writable. */
 		WARN_ON_ONCE(pfn & HMM_PFN_WRITE);
-		duplicate_check(req, map, base + i, pfn);
-		req->ptes[i] = hmmrt_duplicate_pte(req, duplicate);
+		duplicate_check(req->binding->dev, map, base + i, pfn);
+		req->ptes[i] = hmmrt_duplicate_pte(req->permits, duplicate);
 	}
 }
 
