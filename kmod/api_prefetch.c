@@ -177,7 +177,8 @@ static int prefetch_attempt(struct prefetch *prefetch,
 	struct mm_struct *mm = prefetch->space->mm;
 	int rc;
 
-	hmmrt_outcomes_reopen(req);
+	hmmrt_outcome_set(req, req->window.block->start, HMMRT_BLOCK_PAGES,
+			  HMMRT_OUTCOME_OPEN);
 	rc = prefetch_lock(prefetch, req);
 	if (rc)
 		return rc;

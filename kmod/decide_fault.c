@@ -35,8 +35,10 @@ void hmmrt_request_advise(struct hmmrt_request *req, unsigned long addr)
 enum hmmrt_policy_want
 hmmrt_request_prefetched(const struct hmmrt_request_policy *policy)
 {
-	return hmmrt_policy_prefetched(
-		&policy->advice, policy->knobs.of[HMMRT_KNOB_READ_DUPLICATION]);
+	const u32 *knobs = policy->knobs.of;
+
+	return hmmrt_policy_prefetched(&policy->advice,
+				       knobs[HMMRT_KNOB_READ_DUPLICATION]);
 }
 
 /*

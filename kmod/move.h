@@ -78,7 +78,6 @@ bool hmmrt_duplicates_let_split(struct hmmrt_block *block, unsigned int order,
 void hmmrt_outcome_set(struct hmmrt_request *req, unsigned long addr,
 		       unsigned int n, u8 outcome);
 u8 *hmmrt_outcomes(struct hmmrt_request *req);
-void hmmrt_outcomes_reopen(struct hmmrt_request *req);
 int hmmrt_outcomes_explain(struct hmmrt_request *req);
 
 /* move_evict.c */

@@ -366,11 +366,11 @@ hmmrt_pte_t hmmrt_duplicate_pte(hmmrt_pte_t permits,
 static int commit_run(struct hmmrt_request *req, const struct run *run,
 		      unsigned long seq, struct list_head *spare)
 {
+	const struct hmmrt_window *window = &req->window;
 	struct hmmrt_binding *binding = req->binding;
-	struct hmmrt_block *block = req->window.block;
+	struct hmmrt_block *block = window->block;
 	struct hmmrt_block_map *map = hmmrt_request_map(req);
-	unsigned int base =
-		hmmrt_window_index(&req->window, run->first);
+	unsigned int base = hmmrt_window_index(window, run->first);
 	hmmrt_pte_t *ptes = req->duplicate.ptes;
 	unsigned int i;
 
@@ -379,7 +379,7 @@ static int commit_run(struct hmmrt_request *req, const struct run *run,
 	 * Reclaim takes block->lock, so nothing waits for other calls under it.
 	 * The advice lookup may wait, so it comes first.
 	 */
-	if (!is_duplicated(&req->window, &req->policy.knobs, run))
+	if (!is_duplicated(window, &req->policy.knobs, run))
 		return -EAGAIN;
 	mutex_lock(&block->lock);
 	if (map->zapping || hmmrt_block_read_retry(block, seq)) {
@@ -411,13 +411,12 @@ static int commit_run(struct hmmrt_request *req, const struct run *run,
 		__set_bit(base + i, map->mapped);
 		__clear_bit(base + i, map->writable);
 		hmmrt_duplicate_check(map, base + i, binding->dev);
-		hmmrt_outcome_set(
-			req, hmmrt_window_addr(&req->window, run->first + i), 1,
-			HMMRT_OUTCOME_MOVED);
+		hmmrt_outcome_set(req, hmmrt_window_addr(window, run->first + i),
+				  1, HMMRT_OUTCOME_MOVED);
 		req->result.copied++;
 	}
 	hmmrt_map_check(block, binding->dev->id);
-	binding->dev->ops->map(binding, run_start(&req->window, run), ptes,
+	binding->dev->ops->map(binding, run_start(window, run), ptes,
 			       run->count);
 	mutex_unlock(&block->lock);
 	return 0;

@@ -314,8 +314,7 @@ static void assign_vram(struct hmmrt_request *req, struct migrate_vma *args)
 		if (!pages[i]) {
 			note_stays(req, addr, n,
 				   test_bit(first + i, req->memory.wanted) ?
-					   full :
-					   HMMRT_STAY_BUSY);
+					   full : HMMRT_STAY_BUSY);
 			continue;
 		}
 		VM_WARN_ON_ONCE(hmmrt_page_device(pages[i]) != dev);
@@ -518,9 +517,10 @@ int hmmrt_migrate_to_device(struct hmmrt_request *req)
 	if (req->result.moved > moved_before)
 		hmmrt_thrashing_moved_in(req, began);
 	hmmrt_block_migrate_unlock(req->window.block);
-	hmmrt_episode_end_moved(
-		&episode, &req->binding->space->events, req->move.from,
-		req->result.moved - moved_before, .cause = req->args.cause,
-		.addr = req->window.start, .to = req->binding->dev->id);
+	hmmrt_episode_end_moved(&episode, &req->binding->space->events,
+				req->move.from, req->result.moved - moved_before,
+				.cause = req->args.cause,
+				.addr = req->window.start,
+				.to = req->binding->dev->id);
 	return rc;
 }

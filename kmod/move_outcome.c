@@ -37,13 +37,6 @@ u8 *hmmrt_outcomes(struct hmmrt_request *req)
 	return &req->outcomes[hmmrt_window_index(&req->window, 0)];
 }
 
-/* Reset the outcomes for another attempt. */
-void hmmrt_outcomes_reopen(struct hmmrt_request *req)
-{
-	hmmrt_outcome_set(req, req->window.block->start, HMMRT_BLOCK_PAGES,
-			  HMMRT_OUTCOME_OPEN);
-}
-
 /*
  * Returns true if a page is held by more than its mappings, so that the core
  * does not move it. For a large folio only a pin for I/O can be detected. A

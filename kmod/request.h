@@ -69,8 +69,7 @@ struct hmmrt_request_memory {
 	bool no_evict;	/* an eviction has failed: do not evict again */
 	bool none_left;	/* no page can be evicted, now or later */
 	bool refused;			/* already counted as refused */
-	/* The result of the last hmmrt_request_alloc_pages(). */
-	enum hmmrt_shortfall shortfall;
+	enum hmmrt_shortfall shortfall;	/* of the last allocation */
 	unsigned int regions_seen;	/* regions when it was set */
 	unsigned int evictions;		/* evictions made for this request */
 	struct hmmrt_chunk *reserved;	/* evicted for this request */
@@ -82,27 +81,20 @@ struct hmmrt_request_result {
 	u64 there;			/* by the last attempt */
 };
 
-/*
- * The part of a block that an attempt works on. It lies within one mapping.
- * Without the mmap_lock only @start and @end are left of it: where it was.
- */
+/* The part of a block that an attempt works on. It lies within one mapping. */
 struct hmmrt_window {
 	struct hmmrt_block *block;
 	struct vm_area_struct *vma;	/* valid while the mmap_lock is held */
-	unsigned long start;
+	unsigned long start;		/* afterwards, where the window was */
 	unsigned long end;
 };
 
-/*
- * What the CPU's page table has in a window, until something in the block is
- * invalidated. See move_snapshot.c.
- */
+/* What the CPU's page table has in a window; see move_snapshot.c. */
 struct hmmrt_snapshot {
 	unsigned long seq;	/* of hmmrt_block_read_begin() */
 	int srcu;		/* of hmmrt_snapshot_begin() */
 	union {
 		unsigned long pfns[HMMRT_BLOCK_PAGES];
-		/* See hmmrt_snapshot_reuse(). */
 		struct page *reused[HMMRT_BLOCK_PAGES];
 	};
 };
@@ -151,16 +143,13 @@ struct hmmrt_request {
 	/* The page to serve; see hmmrt_request_aim(). */
 	unsigned long addr;	/* page that must be mapped, if access */
 	unsigned int access;
-	/*
-	 * Pages of the block that the faults of one batch want, including
-	 * @addr.
-	 */
+	/* Pages of the block that faults of one batch want, and @addr. */
 	DECLARE_BITMAP(faulted, HMMRT_BLOCK_PAGES);
 
 	struct hmmrt_window window;	/* of this attempt; has @addr */
 	hmmrt_pte_t permits;	/* valid, and what entries of it may permit */
 	struct hmmrt_request_policy policy;
-	/* Pages to fault in, or to break COW of, in the window. */
+	/* Pages of the window to fault in, or to break COW of. */
 	DECLARE_BITMAP(to_touch, HMMRT_BLOCK_PAGES);
 
 	struct hmmrt_request_retry retry;
@@ -171,8 +160,7 @@ struct hmmrt_request {
 	union {
 		struct hmmrt_move_arrays move;
 		struct hmmrt_duplicate_arrays duplicate;
-		/* Entries of the window, for hmmrt_window_commit(). */
-		hmmrt_pte_t ptes[HMMRT_BLOCK_PAGES];
+		hmmrt_pte_t ptes[HMMRT_BLOCK_PAGES];	/* of the window */
 	};
 	/* By page of the block; see move_outcome.c. */
 	u8 outcomes[HMMRT_BLOCK_PAGES];
@@ -208,7 +196,8 @@ static inline bool hmmrt_request_take_step(struct hmmrt_request *req, int rc,
 }
 
 /* Give up the pfns of a snapshot for an array of pages, not cleared. */
-static inline struct page **hmmrt_snapshot_reuse(struct hmmrt_snapshot *snapshot)
+static inline struct page **
+hmmrt_snapshot_reuse(struct hmmrt_snapshot *snapshot)
 {
 	return snapshot->reused;
 }

@@ -215,7 +215,6 @@ int hmmrt_object_attempt(struct hmmrt_request *req, struct hmmrt_object *object)
 	struct hmmrt_extent *extent;
 	int rc;
 
-	lockdep_assert_held(&req->window.vma->vm_mm->mmap_lock);
 	hmmrt_request_check(req);
 	/* Nothing moves for a device that may not use it. */
 	rc = window_check_access(req, addr, req->access);
@@ -388,8 +387,9 @@ int hmmrt_object_to_host(struct hmmrt_request *req, struct hmmrt_object *object)
 
 	lockdep_assert_held(&window->vma->vm_mm->mmap_lock);
 	window_shrink(window, window->start);
-	extent = hmmrt_object_find(
-		object, hmmrt_vma_pgoff(window->vma, window->start), &index);
+	extent = hmmrt_object_find(object,
+				   hmmrt_vma_pgoff(window->vma, window->start),
+				   &index);
 	if (!extent) {
 		window_outcome(req, HMMRT_OUTCOME_THERE);
 		return 0;

@@ -10,10 +10,11 @@
 
 #include "serve.h"
 
-static int part_once(struct mm_struct *mm, const struct hmmrt_range_walk *walk,
+static int part_once(const struct hmmrt_range_walk *walk,
 		     struct hmmrt_request *req, unsigned long start,
 		     unsigned long end)
 {
+	struct mm_struct *mm = walk->binding->space->mm;
 	int rc;
 
 	rc = hmmrt_request_lock_mm(req, mm);
@@ -35,7 +36,7 @@ static int part_once(struct mm_struct *mm, const struct hmmrt_range_walk *walk,
  * Serve the window of the next mapping, again while it races with other
  * changes.
  */
-static int part_attempts(struct mm_struct *mm, struct hmmrt_range_walk *walk,
+static int part_attempts(struct hmmrt_range_walk *walk,
 			 struct hmmrt_request *req, unsigned long start,
 			 unsigned long end)
 {
@@ -49,7 +50,7 @@ static int part_attempts(struct mm_struct *mm, struct hmmrt_range_walk *walk,
 	req->result = (struct hmmrt_request_result){};
 	do {
 		before = req->result.moved;
-		rc = part_once(mm, walk, req, start, end);
+		rc = part_once(walk, req, start, end);
 		/*
 		 * Later attempts find pages on the device that the first ones
 		 * moved.
@@ -67,7 +68,6 @@ static int block_walk(void *data, unsigned long start, unsigned long end)
 {
 	struct hmmrt_range_walk *walk = data;
 	struct hmmrt_binding *binding = walk->binding;
-	struct mm_struct *mm = binding->space->mm;
 	struct hmmrt_request *req;
 	int rc;
 
@@ -79,7 +79,7 @@ static int block_walk(void *data, unsigned long start, unsigned long end)
 	if (IS_ERR(req))
 		return PTR_ERR(req);
 	do {
-		rc = part_attempts(mm, walk, req, start, end);
+		rc = part_attempts(walk, req, start, end);
 		start = req->window.end;
 	} while (!rc && start < end);
 	walk->args.no_evict |= !hmmrt_may_evict_later(req);

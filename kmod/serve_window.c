@@ -272,31 +272,10 @@ static bool can_map(const struct hmmrt_request *req, unsigned long pfn)
 }
 
 /*
- * Find the pages that the CPU has to fault in, by the snapshot. They are in
- * req->to_touch.
- */
-static int mark_missing(struct hmmrt_request *req)
-{
-	unsigned int i, n = hmmrt_window_pages(&req->window);
-
-	bitmap_zero(req->to_touch, HMMRT_BLOCK_PAGES);
-	for (i = 0; i < n; i++) {
-		unsigned long pfn = req->snapshot.pfns[i];
-
-		/* An error is memory without a struct page. */
-		if (pfn & HMM_PFN_ERROR || is_of_pci_device(pfn))
-			return -EOPNOTSUPP;
-		if (!can_map(req, pfn))
-			__set_bit(i, req->to_touch);
-	}
-	return 0;
-}
-
-/*
- * Fault in the pages that mark_missing() marked. If this drops and retakes the
- * mmap_lock, the vma is no longer valid and the attempt has ended: then a page
- * that cannot be faulted in is not an error yet, because something else may be
- * mapped there by now. The next attempt finds out.
+ * Fault in the pages that snapshot_whole() found missing. If this drops and
+ * retakes the mmap_lock, the vma is no longer valid and the attempt has ended:
+ * then a page that cannot be faulted in is not an error yet, because something
+ * else may be mapped there by now. The next attempt finds out.
  */
 static int fault_missing(struct hmmrt_request *req)
 {
@@ -316,11 +295,20 @@ static int fault_missing(struct hmmrt_request *req)
 /* Snapshot the whole window; fault in missing pages for the next attempt. */
 static int snapshot_whole(struct hmmrt_request *req)
 {
+	unsigned int i, n = hmmrt_window_pages(&req->window);
 	int rc;
 
+	bitmap_zero(req->to_touch, HMMRT_BLOCK_PAGES);
 	rc = hmmrt_snapshot_begin(&req->window, &req->snapshot);
-	if (!rc)
-		rc = mark_missing(req);
+	for (i = 0; i < n && !rc; i++) {
+		unsigned long pfn = req->snapshot.pfns[i];
+
+		/* An error is memory without a struct page. */
+		if (pfn & HMM_PFN_ERROR || is_of_pci_device(pfn))
+			rc = -EOPNOTSUPP;
+		else if (!can_map(req, pfn))
+			__set_bit(i, req->to_touch);
+	}
 	hmmrt_snapshot_end(&req->snapshot);
 	if (rc || bitmap_empty(req->to_touch, HMMRT_BLOCK_PAGES))
 		return rc;
@@ -517,8 +505,8 @@ static bool map_record(struct hmmrt_block_map *map, unsigned int index,
 int hmmrt_window_commit(struct hmmrt_request *req, unsigned long seq,
 			void (*fill)(struct hmmrt_request *req))
 {
-	struct hmmrt_object *object = hmmrt_vma_object(req->window.vma);
 	const struct hmmrt_window *window = &req->window;
+	struct hmmrt_object *object = hmmrt_vma_object(window->vma);
 	struct hmmrt_binding *binding = req->binding;
 	struct hmmrt_block *block = window->block;
 	struct hmmrt_block_map *map = hmmrt_request_map(req);
@@ -641,7 +629,6 @@ int hmmrt_window_map(struct hmmrt_request *req, enum hmmrt_policy_want want)
 	bool shared_by_cow;
 	int rc = 0;
 
-	lockdep_assert_held(&req->window.vma->vm_mm->mmap_lock);
 	hmmrt_request_check(req);
 	req->policy.want = want;
 	req->permits = HMMRT_PTE_VALID;
@@ -728,10 +715,9 @@ int hmmrt_fault_attempt(struct hmmrt_request *req)
 	if (rc)
 		return rc;
 	vma = vma_lookup(mm, req->addr);
-	if (!vma) {
-		rc = -EFAULT;
+	rc = -EFAULT;
+	if (!vma)
 		goto out_unlock;
-	}
 	hmmrt_window_set(window, vma, start, start + HMMRT_BLOCK_SIZE);
 	if (hmmrt_vma_object(vma)) {
 		req->policy.rule = HMMRT_RULE_NOT_MIGRATABLE;
