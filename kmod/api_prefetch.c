@@ -233,17 +233,17 @@ static bool prefetch_interrupted(const struct hmmrt_prefetch *arg)
 
 /* Add what a part has moved. A binding that is gone has no counters. */
 static void prefetch_count(const struct prefetch *prefetch,
-			   const struct hmmrt_request *req, bool to_host)
+			   const struct hmmrt_request_result *result,
+			   bool to_host)
 {
 	struct hmmrt_binding *binding = prefetch->binding;
 
 	if (to_host)
-		atomic64_add(req->result.moved,
-			     &prefetch->space->migrated_to_host);
+		atomic64_add(result->moved, &prefetch->space->migrated_to_host);
 	if (!binding)
 		return;
-	atomic64_add(req->result.moved, &binding->migrated_to_device);
-	atomic64_add(req->result.copied, &binding->copied);
+	atomic64_add(result->moved, &binding->migrated_to_device);
+	atomic64_add(result->copied, &binding->copied);
 }
 
 /* Prefetch all mappings of one block. There is a mapping at @start. */
@@ -255,7 +255,7 @@ static int prefetch_parts(struct prefetch *prefetch, struct hmmrt_request *req,
 
 	do {
 		rc = prefetch_part(prefetch, req, start, end);
-		prefetch_count(prefetch, req, to_host);
+		prefetch_count(prefetch, &req->result, to_host);
 		start = req->window.end;
 		/* A part that finds all pages in place does not wait anywhere. */
 		cond_resched();

@@ -166,17 +166,15 @@ static unsigned int count_wanted(const unsigned long *wanted,
 }
 
 /* Check that exactly the wanted pages got memory, @got of them. */
-static void alloc_check(const struct hmmrt_request *req, unsigned int first,
+static void alloc_check(const unsigned long *wanted, unsigned int first,
 			unsigned int end, struct page **pages, unsigned int got)
 {
 	unsigned int i, n = 0;
 
 	if (!IS_ENABLED(CONFIG_DEBUG_VM))
 		return;
-	VM_WARN_ON_ONCE(end > hmmrt_window_pages(&req->window));
 	for (i = first; i < end; i++) {
-		VM_WARN_ON_ONCE(pages[i - first] &&
-				!test_bit(i, req->memory.wanted));
+		VM_WARN_ON_ONCE(pages[i - first] && !test_bit(i, wanted));
 		n += !!pages[i - first];
 	}
 	VM_WARN_ON_ONCE(n != got);
@@ -201,10 +199,11 @@ int hmmrt_request_alloc_pages(struct hmmrt_request *req, unsigned int first,
 	struct hmmrt_device *dev = req->binding->dev;
 	enum hmmrt_step step;
 
+	VM_WARN_ON_ONCE(end > hmmrt_window_pages(&req->window));
 	memset(pages, 0, (end - first) * sizeof(*pages));
 	req->memory.regions_seen = READ_ONCE(dev->vram.nr_regions);
 	*got = alloc_runs(req, first, end, pages, near);
-	alloc_check(req, first, end, pages, *got);
+	alloc_check(req->memory.wanted, first, end, pages, *got);
 	hmmrt_evict_ahead(dev);
 	step = refill_step(req);
 	if (step != HMMRT_STEP_NONE) {

@@ -451,22 +451,24 @@ int hmmrt_share_pages(struct migrate_vma *args, struct page **from)
 }
 
 /* Make the pages of a run shared, and hold them. */
-static int share_run(struct hmmrt_request *req, const struct run *run)
+static int share_run(const struct hmmrt_window *window,
+		     struct hmmrt_duplicate_arrays *arrays,
+		     const struct run *run)
 {
 	struct migrate_vma args = {
-		.vma = req->window.vma,
-		.start = run_start(&req->window, run),
-		.end = run_end(&req->window, run),
-		.src = req->duplicate.src,
-		.dst = req->duplicate.dst,
+		.vma = window->vma,
+		.start = run_start(window, run),
+		.end = run_end(window, run),
+		.src = arrays->src,
+		.dst = arrays->dst,
 		.pgmap_owner = hmmrt_pgmap_owner(),
 		.flags = MIGRATE_VMA_SELECT_SYSTEM,
 	};
 	int rc;
 
-	lockdep_assert_held(&req->window.block->migrate);
+	lockdep_assert_held(&window->block->migrate);
 	/* Duplicates of the rest are gone too and must be made again. */
-	if (hmmrt_duplicates_let_split(req->window.block, req->duplicate.order,
+	if (hmmrt_duplicates_let_split(window->block, arrays->order,
 				       run->count))
 		return -EAGAIN;
 	/*
@@ -480,20 +482,21 @@ static int share_run(struct hmmrt_request *req, const struct run *run)
 }
 
 /* Keep the pages that a snapshot shows mapped as shared; release the others. */
-static int see_shared(struct hmmrt_request *req, const struct run *run,
-		      unsigned long *seq)
+static int see_shared(const struct hmmrt_window *window,
+		      struct hmmrt_duplicate_arrays *arrays,
+		      const struct run *run, unsigned long *seq)
 {
 	struct hmm_range range = {
-		.start = run_start(&req->window, run),
-		.end = run_end(&req->window, run),
-		.hmm_pfns = req->duplicate.pfns,
+		.start = run_start(window, run),
+		.end = run_end(window, run),
+		.hmm_pfns = arrays->pfns,
 		.dev_private_owner = hmmrt_pgmap_owner(),
 	};
 	struct page **from = run->from;
 	unsigned int i;
 	int rc;
 
-	rc = hmmrt_block_snapshot(req->window.block, &range, seq);
+	rc = hmmrt_block_snapshot(window->block, &range, seq);
 	for (i = 0; i < run->count && !rc; i++) {
 		unsigned long pfn = range.hmm_pfns[i];
 
@@ -506,23 +509,23 @@ static int see_shared(struct hmmrt_request *req, const struct run *run,
 }
 
 /*
- * Take a reference to each page known to be shared, because another device has
- * a duplicate of it.
+ * Take a reference to each page known to be shared, because another device than
+ * @own has a duplicate of it.
  */
-static int hold_shared(struct hmmrt_request *req, const struct run *run,
-		       unsigned long seq)
+static int hold_shared(const struct hmmrt_window *window, u32 own,
+		       const struct run *run, unsigned long seq)
 {
-	struct hmmrt_block *block = req->window.block;
-	u32 id, own = req->binding->dev->id;
+	struct hmmrt_block *block = window->block;
 	struct page **from = run->from;
 	unsigned int i, index;
 	int rc = 0;
+	u32 id;
 
 	mutex_lock(&block->lock);
 	if (hmmrt_block_read_retry(block, seq))
 		rc = -EAGAIN;
 	for (i = 0; i < run->count && !rc; i++) {
-		index = hmmrt_window_index(&req->window, run->first + i);
+		index = hmmrt_window_index(window, run->first + i);
 		for (id = 0; id < HMMRT_MAX_DEVICES && !from[i]; id++)
 			if (id != own && hmmrt_has_duplicate(block, id, index))
 				from[i] = block->maps[id]
@@ -542,21 +545,23 @@ static int hold_shared(struct hmmrt_request *req, const struct run *run,
 static int duplicate_run(struct hmmrt_request *req, const struct run *run,
 			 struct list_head *spare)
 {
+	const struct hmmrt_window *window = &req->window;
+	struct hmmrt_device *dev = req->binding->dev;
 	unsigned long seq;
 	unsigned int i;
 	int rc;
 
 	memset(run->from, 0, run->count * sizeof(run->from[0]));
 	if (run->shared) {
-		seq = hmmrt_block_read_begin(req->window.block, NULL);
-		rc = hold_shared(req, run, seq);
+		seq = hmmrt_block_read_begin(window->block, NULL);
+		rc = hold_shared(window, dev->id, run, seq);
 	} else {
-		rc = share_run(req, run);
+		rc = share_run(window, &req->duplicate, run);
 		if (!rc)
-			rc = see_shared(req, run, &seq);
+			rc = see_shared(window, &req->duplicate, run, &seq);
 	}
 	if (!rc) {
-		copy_run(req->binding->dev, run);
+		copy_run(dev, run);
 		rc = commit_run(req, run, seq, spare);
 	}
 	for (i = 0; i < run->count; i++)

@@ -365,22 +365,23 @@ static bool is_whole_chunk(struct page **pages)
  * The arguments for a plan. The block moves as one page if it is one, the
  * device has a whole chunk for it, and no test wants that to fail.
  */
-static struct migrate_vma plan_args(struct hmmrt_request *req,
+static struct migrate_vma plan_args(const struct hmmrt_window *window,
+				    struct hmmrt_move_arrays *move,
 				    const struct plan *plan)
 {
 	struct migrate_vma args = {
-		.vma = req->window.vma,
-		.start = hmmrt_window_addr(&req->window, plan->first),
-		.end = hmmrt_window_addr(&req->window, plan->end),
-		.src = req->move.src,
-		.dst = req->move.dst,
+		.vma = window->vma,
+		.start = hmmrt_window_addr(window, plan->first),
+		.end = hmmrt_window_addr(window, plan->end),
+		.src = move->src,
+		.dst = move->dst,
 		.pgmap_owner = hmmrt_pgmap_owner(),
 		.flags = (plan->duplicate ? 0 : MIGRATE_VMA_SELECT_SYSTEM) |
 			 plan->select,
 	};
 
-	if (plan->huge && is_whole_chunk(req->move.pages) &&
-	    !hmmrt_huge_fails(req->window.block->span->space))
+	if (plan->huge && is_whole_chunk(move->pages) &&
+	    !hmmrt_huge_fails(window->block->span->space))
 		args.flags |= HMMRT_SELECT_COMPOUND;
 	return args;
 }
@@ -469,7 +470,7 @@ static int move_planned(struct hmmrt_request *req, unsigned int *from)
 		plan_is_full(req, &plan);
 		return 0;
 	}
-	args = plan_args(req, &plan);
+	args = plan_args(&req->window, &req->move, &plan);
 	hmmrt_history_prepare(req->window.block);
 	order = hmm_pfn_to_map_order(req->snapshot.pfns[plan.first]);
 	hmmrt_duplicates_let_split(req->window.block, order, n);

@@ -335,15 +335,12 @@ static int migrate_window_out(struct migrate_vma *args,
 }
 
 /* Migrate the window, which is one page. Returns true if that is all. */
-static bool migrate_huge_out(struct hmmrt_request *req,
-			     struct migrate_vma *args,
+static bool migrate_huge_out(struct migrate_vma *args,
 			     struct hmmrt_host_pages *to,
 			     struct hmmrt_move_out *out, int *rc)
 {
-	const struct hmmrt_window *window = &req->window;
-
-	if (!hmmrt_host_alloc_huge(window->block->span->space, window->vma,
-				   window->start, to))
+	if (!hmmrt_host_alloc_huge(out->block->span->space, args->vma,
+				   args->start, to))
 		return false;
 	args->flags |= HMMRT_SELECT_COMPOUND;
 	*rc = migrate_window_out(args, to, out);
@@ -391,7 +388,7 @@ static int migrate_out(struct hmmrt_request *req, bool huge)
 	to.strict = req->args.node != NUMA_NO_NODE;
 	to.node = to.strict ? req->args.node :
 			      hmmrt_advised_node(&req->policy.advice);
-	if (!huge || !migrate_huge_out(req, &args, &to, &out, &rc)) {
+	if (!huge || !migrate_huge_out(&args, &to, &out, &rc)) {
 		hmmrt_host_alloc(window->vma, window->start, &to, n, n);
 		rc = migrate_window_out(&args, &to, &out);
 		hmmrt_host_free(&to);

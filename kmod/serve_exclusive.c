@@ -93,14 +93,14 @@ static void census_add(struct census *census, unsigned long hmm_pfn)
 		census->coherent += hmmrt_page_is_coherent(page);
 }
 
-static int take_census(struct hmmrt_request *req, struct census *census)
+static int take_census(const struct hmmrt_window *window,
+		       struct hmmrt_snapshot *snapshot, struct census *census)
 {
-	unsigned int i, n = hmmrt_window_pages(&req->window);
-	struct hmmrt_snapshot *snapshot = &req->snapshot;
+	unsigned int i, n = hmmrt_window_pages(window);
 	int rc;
 
 	*census = (struct census){};
-	rc = hmmrt_snapshot_begin(&req->window, snapshot);
+	rc = hmmrt_snapshot_begin(window, snapshot);
 	for (i = 0; i < n && !rc; i++)
 		census_add(census, snapshot->pfns[i]);
 	hmmrt_snapshot_end(snapshot);
@@ -113,13 +113,13 @@ static int take_census(struct hmmrt_request *req, struct census *census)
 static int migrate_coherent_back(struct hmmrt_request *req)
 {
 	struct census census;
-	int rc = take_census(req, &census);
+	int rc = take_census(&req->window, &req->snapshot, &census);
 
 	if (rc || !census.coherent)
 		return rc;
 	rc = hmmrt_migrate_to_host(req);
 	if (!rc)
-		rc = take_census(req, &census);
+		rc = take_census(&req->window, &req->snapshot, &census);
 	/* Some pages are pinned. */
 	if (!rc && census.coherent)
 		rc = -EBUSY;
@@ -206,7 +206,7 @@ static int make_exclusive_locked(struct hmmrt_request *req)
 	int got, rc;
 
 	lockdep_assert_held(&block->migrate);
-	rc = take_census(req, &census);
+	rc = take_census(window, &req->snapshot, &census);
 	if (rc)
 		return rc;
 	if (census.never)

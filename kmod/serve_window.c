@@ -262,13 +262,14 @@ static bool can_reach(const struct hmmrt_binding *binding,
 }
 
 /* Returns true if the device can get an entry that permits the access. */
-static bool can_map(const struct hmmrt_request *req, unsigned long pfn)
+static bool can_map(const struct hmmrt_binding *binding, unsigned int access,
+		    unsigned long pfn)
 {
 	if (!(pfn & HMM_PFN_VALID) || (pfn & HMM_PFN_ERROR))
 		return false;
-	if ((req->access & HMMRT_ACCESS_WRITE) && !(pfn & HMM_PFN_WRITE))
+	if ((access & HMMRT_ACCESS_WRITE) && !(pfn & HMM_PFN_WRITE))
 		return false;
-	return can_reach(req->binding, hmmrt_page_device(hmm_pfn_to_page(pfn)));
+	return can_reach(binding, hmmrt_page_device(hmm_pfn_to_page(pfn)));
 }
 
 /*
@@ -306,7 +307,7 @@ static int snapshot_whole(struct hmmrt_request *req)
 		/* An error is memory without a struct page. */
 		if (pfn & HMM_PFN_ERROR || is_of_pci_device(pfn))
 			rc = -EOPNOTSUPP;
-		else if (!can_map(req, pfn))
+		else if (!can_map(req->binding, req->access, pfn))
 			__set_bit(i, req->to_touch);
 	}
 	hmmrt_snapshot_end(&req->snapshot);
@@ -463,16 +464,18 @@ void hmmrt_count_mapped(struct hmmrt_binding *binding, unsigned long addr,
  * and removes the entries afterwards. The permissions of other mappings do not
  * change while the mmap_lock is held.
  */
-static bool window_is_outdated(const struct hmmrt_request *req,
-			       const struct hmmrt_block_map *map)
+static bool window_is_outdated(const struct hmmrt_window *window,
+			       const struct hmmrt_block_map *map,
+			       hmmrt_pte_t permits)
 {
-	unsigned int base = hmmrt_window_index(&req->window, 0);
-	unsigned int end = base + hmmrt_window_pages(&req->window);
-	bool outdated = !(req->permits & HMMRT_PTE_WRITE) &&
+	unsigned int base = hmmrt_window_index(window, 0);
+	unsigned int end = base + hmmrt_window_pages(window);
+	bool outdated = !(permits & HMMRT_PTE_WRITE) &&
 			find_next_bit(map->writable, end, base) < end;
 
+	lockdep_assert_held(&window->block->lock);
 	/* Another mapping that lost its permission was invalidated. */
-	VM_WARN_ON_ONCE(outdated && !hmmrt_vma_object(req->window.vma));
+	VM_WARN_ON_ONCE(outdated && !hmmrt_vma_object(window->vma));
 	return outdated;
 }
 
@@ -516,7 +519,7 @@ int hmmrt_window_commit(struct hmmrt_request *req, unsigned long seq,
 	lockdep_assert_held(&window->vma->vm_mm->mmap_lock);
 	mutex_lock(&block->lock);
 	if (map->zapping || hmmrt_block_read_retry(block, seq) ||
-	    window_is_outdated(req, map)) {
+	    window_is_outdated(window, map, req->permits)) {
 		mutex_unlock(&block->lock);
 		return -EAGAIN;
 	}
