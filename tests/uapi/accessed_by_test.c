@@ -25,9 +25,7 @@ static uint64_t mapped(unsigned int device)
 /* A worker thread maps again after an invalidation, which takes a while. */
 static bool wait_mapped(unsigned int device, uint64_t count)
 {
-	unsigned int i;
-
-	for (i = 0; i < 2000 && mapped(device) < count; i++)
+	for (unsigned int i = 0; i < 2000 && mapped(device) < count; i++)
 		usleep(5000);
 	return mapped(device) >= count;
 }
@@ -96,10 +94,9 @@ TEST_F(accessed_by, unset_ends_mapping_ahead_of_faults)
 TEST_F(accessed_by, unbind_while_worker_has_queued_blocks)
 {
 	char *buf = FILLED(4 * BLOCK_BYTES);
-	unsigned int i;
 
 	ASSERT_EQ(0, advise_at(buf, 4 * BLOCK_BYTES, SET_ACCESSED_BY, A));
-	for (i = 0; i < 50; i++) {
+	for (unsigned int i = 0; i < 50; i++) {
 		ASSERT_EQ(0, mprotect(buf, 4 * BLOCK_BYTES, PROT_READ));
 		ASSERT_EQ(0, mprotect(buf, 4 * BLOCK_BYTES,
 				      PROT_READ | PROT_WRITE));

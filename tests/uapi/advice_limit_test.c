@@ -44,9 +44,7 @@ static int advise_pages(size_t first, size_t count, uint32_t advice)
 /* Advise pages 0, 2, ... 38. The last range has three pages. */
 static void advise_to_limit(struct __test_metadata *_metadata)
 {
-	size_t i;
-
-	for (i = 0; i < MOST; i++)
+	for (size_t i = 0; i < MOST; i++)
 		EXPECT_EQ(0, advise_pages(2 * i, i < MOST - 1 ? 1 : 3,
 					  SET_READ_MOSTLY));
 }
@@ -124,27 +122,23 @@ TEST_F(limit, removed_and_merged_ranges_make_room)
 /* The ranges differ only in the device, so they merge when it is unbound. */
 TEST_F(limit, ranges_that_an_unbind_makes_equal_count_as_one)
 {
-	size_t i;
-
 	ASSERT_EQ(0, advise_pages(0, MOST, SET_READ_MOSTLY));
-	for (i = 0; i < MOST; i += 2)
+	for (size_t i = 0; i < MOST; i += 2)
 		ASSERT_EQ(0,
 			  advise_at(page(i), PAGE_BYTES, SET_ACCESSED_BY, A));
 	ASSERT_EQ(-ENOMEM, advise_pages(MOST + 1, 1, SET_NO_MIGRATE));
 	session_unbind(&session, A);
 	ASSERT_ATTRIBUTES(buf, MOST * PAGE_BYTES, HMMRT_RANGE_READ_MOSTLY, 0,
 			  NONE, NONE, 0);
-	for (i = 1; i < MOST; i++)
+	for (size_t i = 1; i < MOST; i++)
 		EXPECT_EQ(0, advise_pages(MOST + 2 * i, 1, SET_NO_MIGRATE));
 	EXPECT_EQ(-ENOMEM, advise_pages(63, 1, SET_NO_MIGRATE));
 }
 
 TEST_F(limit, prefetches_over_the_limit_are_made_but_not_recorded)
 {
-	size_t i;
-
 	pages_fill(buf, 64 * PAGE_BYTES, 1);
-	for (i = 0; i < MOST + 1; i++)
+	for (size_t i = 0; i < MOST + 1; i++)
 		EXPECT_EQ(0, prefetch(A, page(2 * i), PAGE_BYTES));
 	EXPECT_EQ(MOST + 1, count_at(A, buf, 64 * PAGE_BYTES));
 	ASSERT_ATTRIBUTES(page(38), PAGE_BYTES, 0, 0, NONE, id_of(A), 0);

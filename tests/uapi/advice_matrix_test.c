@@ -66,8 +66,6 @@ static const struct advice combinations[] = {
 static void advise_as(struct world *world, char *addr, size_t len,
 		      const struct advice *advice)
 {
-	unsigned int accessor;
-
 	if (advice->read_mostly)
 		world_advise(world, addr, len, HMMRT_ADVICE_SET_READ_MOSTLY, 0,
 			     0);
@@ -81,7 +79,7 @@ static void advise_as(struct world *world, char *addr, size_t len,
 	if (advice->granularity)
 		world_advise(world, addr, len, HMMRT_ADVICE_SET_GRANULARITY, 0,
 			     advice->granularity);
-	for (accessor = A; accessor <= CPU; accessor++)
+	for (unsigned int accessor = A; accessor <= CPU; accessor++)
 		if (advice->accessed_by & BY(accessor))
 			world_advise(world, addr, len,
 				     HMMRT_ADVICE_SET_ACCESSED_BY,
@@ -160,7 +158,6 @@ static void try_one(struct world *world, const struct advice *advice,
 	size_t len = advice->granularity ? GRANULES_PAGES * PAGE_BYTES :
 					   PAGE_BYTES;
 	struct page page;
-	unsigned int reader;
 	char *buf;
 
 	snprintf(world->step, sizeof(world->step), "%s, %s, at %s, then %s%s%s",
@@ -182,7 +179,7 @@ static void try_one(struct world *world, const struct advice *advice,
 				 first);
 	snprintf(world->step + strlen(world->step),
 		 sizeof(world->step) - strlen(world->step), ", then all read");
-	for (reader = A; reader <= CPU; reader++)
+	for (unsigned int reader = A; reader <= CPU; reader++)
 		world_touch(world, &page, reader, false);
 	munmap(buf, len);
 }
@@ -196,11 +193,9 @@ static void try_accesses(struct world *world, size_t number,
 {
 	const size_t step = amount(1, 3);
 	size_t turn = number + first + world->peers[A];
-	enum accessor accessor;
-	enum op op;
 
-	for (op = READ; op <= PREFETCH; op++)
-		for (accessor = A; accessor <= CPU; accessor++)
+	for (enum op op = READ; op <= PREFETCH; op++)
+		for (enum accessor accessor = A; accessor <= CPU; accessor++)
 			if (turn++ % step == 0)
 				try_one(world, &combinations[number], first, op,
 					accessor);
@@ -208,11 +203,8 @@ static void try_accesses(struct world *world, size_t number,
 
 static void try_combinations(struct world *world)
 {
-	enum location first;
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(combinations); i++)
-		for (first = ON_A; first <= NOWHERE; first++)
+	for (size_t i = 0; i < ARRAY_SIZE(combinations); i++)
+		for (enum location first = ON_A; first <= NOWHERE; first++)
 			try_accesses(world, i, first);
 }
 

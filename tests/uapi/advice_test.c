@@ -130,16 +130,15 @@ TEST_F(advice, attributes_are_a_consistent_snapshot)
 	};
 	unsigned int mixed = 0;
 	struct loop loop;
-	size_t i;
 
 	changer.buf = ANON(changer.len);
-	for (i = 0; i < 64; i += 2)
+	for (size_t i = 0; i < 64; i += 2)
 		ASSERT_EQ(0, advise(changer.buf + i * PAGE_BYTES, PAGE_BYTES,
 				    SET_READ_MOSTLY));
 	ASSERT_EQ(0, advise_at(changer.buf, changer.len, SET_PREFERRED_LOCATION,
 			       HOST));
 	ASSERT_EQ(0, loop_start(&loop, prefer_next, &changer));
-	for (i = 0; i < 5000; i++) {
+	for (size_t i = 0; i < 5000; i++) {
 		ASSERT_EQ(0, cmd_range_attributes(space, changer.buf,
 						  changer.len, &attributes));
 		mixed += attributes.out_preferred_location == NONE;
@@ -159,12 +158,11 @@ TEST_F(advice, advice_holds_while_other_advice_changes)
 		.locations = { HOST, HMMRT_LOCATION_HOST_NODE(0) },
 	};
 	struct loop loop;
-	uint64_t i;
 
 	changer.buf = ANON(PAGE_BYTES);
 	ASSERT_EQ(0, advise(changer.buf, PAGE_BYTES, SET_NO_MIGRATE));
 	ASSERT_EQ(0, loop_start(&loop, prefer_next, &changer));
-	for (i = 0; i < 700; i++) {
+	for (uint64_t i = 0; i < 700; i++) {
 		ASSERT_EQ(0, madvise(changer.buf, PAGE_BYTES, MADV_DONTNEED));
 		ASSERT_DONE(dev_write(A, changer.buf, i));
 	}
@@ -181,10 +179,9 @@ TEST_F(advice, munmap_drops_advice_while_other_advice_changes)
 		.locations = { HOST, A },
 	};
 	struct loop loop;
-	unsigned int i;
 
 	ASSERT_EQ(0, loop_start(&loop, prefer_next, &changer));
-	for (i = 0; i < 700; i++) {
+	for (unsigned int i = 0; i < 700; i++) {
 		ASSERT_EQ(0, advise(buf, PAGE_BYTES, SET_NO_MIGRATE));
 		ASSERT_EQ(0, munmap(buf, PAGE_BYTES));
 		ASSERT_TRUE(map_anon_at(buf, PAGE_BYTES));
@@ -313,12 +310,10 @@ static uint32_t model_location(uint32_t advice, uint32_t dev)
 static int model_advise(struct model_page *model, size_t first, size_t count,
 			uint32_t advice, uint32_t location, uint64_t value)
 {
-	size_t i;
-
-	for (i = first; i < first + count; i++)
+	for (size_t i = first; i < first + count; i++)
 		if (!model[i].mapped)
 			return -EFAULT;
-	for (i = first; i < first + count; i++)
+	for (size_t i = first; i < first + count; i++)
 		model_apply(&model[i].is, advice, location, value);
 	return 0;
 }
@@ -341,11 +336,11 @@ static bool alike_bytes_are_right(char *buf, const struct model_page *model,
 				  size_t first)
 {
 	struct hmmrt_range_attributes is;
-	size_t alike = 0, end = first, i;
+	size_t alike = 0, end = first;
 
 	while (end < MODEL_PAGES && model[end].mapped)
 		end++;
-	for (i = first; i < end && alike == i - first; i++)
+	for (size_t i = first; i < end && alike == i - first; i++)
 		alike += same_attributes(&model[first].is, &model[i].is);
 	return !cmd_range_attributes(space, buf + first * PAGE_BYTES,
 				     (end - first) * PAGE_BYTES, &is) &&
@@ -355,9 +350,7 @@ static bool alike_bytes_are_right(char *buf, const struct model_page *model,
 /* Returns the index of the first page that differs from the model, or -1. */
 static long model_check(char *buf, const struct model_page *model)
 {
-	long i;
-
-	for (i = 0; i < MODEL_PAGES; i++) {
+	for (long i = 0; i < MODEL_PAGES; i++) {
 		struct hmmrt_range_attributes is;
 		int rc = cmd_range_attributes(space, buf + i * PAGE_BYTES,
 					      PAGE_BYTES, &is);
@@ -374,9 +367,7 @@ static long model_check(char *buf, const struct model_page *model)
 static bool model_unmap(char *buf, struct model_page *model, size_t first,
 			size_t count)
 {
-	size_t i;
-
-	for (i = first; i < first + count; i++) {
+	for (size_t i = first; i < first + count; i++) {
 		model[i].mapped = false;
 		model_forget(&model[i]);
 	}
@@ -387,9 +378,7 @@ static bool model_unmap(char *buf, struct model_page *model, size_t first,
 static bool model_map(char *buf, struct model_page *model, size_t first,
 		      size_t count)
 {
-	size_t i;
-
-	for (i = first; i < first + count; i++) {
+	for (size_t i = first; i < first + count; i++) {
 		model[i].mapped = true;
 		model_forget(&model[i]);
 	}
@@ -399,13 +388,12 @@ static bool model_map(char *buf, struct model_page *model, size_t first,
 TEST_F_TIMEOUT(advice, random_advice_matches_a_per_page_model, 300)
 {
 	struct model_page model[MODEL_PAGES];
-	unsigned int step;
 	char *buf;
 
 	srand(test_seed());
 	buf = ANON(MODEL_PAGES * PAGE_BYTES);
 	ASSERT_TRUE(model_map(buf, model, 0, MODEL_PAGES));
-	for (step = 0; step < 1500; step++) {
+	for (unsigned int step = 0; step < 1500; step++) {
 		const size_t first = rand() % MODEL_PAGES;
 		const size_t count = 1 + rand() % (MODEL_PAGES - first);
 		const uint32_t advice = 1 + rand() % 10;
@@ -488,10 +476,9 @@ TEST_F_TIMEOUT(advice, sparse_terabyte_is_advised_quickly, 300)
 	char *buf = mmap(NULL, len, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	uint64_t begin = now_ns();
-	size_t at;
 
 	ASSERT_NE(MAP_FAILED, buf);
-	for (at = 0; at < len; at += len / 16)
+	for (size_t at = 0; at < len; at += len / 16)
 		buf[at] = 1;
 	ASSERT_EQ(0, advise(buf, len, SET_READ_MOSTLY));
 	ASSERT_EQ(0, advise(buf, len, UNSET_READ_MOSTLY));
@@ -508,13 +495,12 @@ TEST_F_TIMEOUT(advice, alternating_ranges_are_all_stored, 300)
 	const size_t count = 20000;
 	char *buf = mmap(NULL, count * PAGE_BYTES, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	size_t i;
 
 	ASSERT_NE(MAP_FAILED, buf);
-	for (i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		ASSERT_EQ(0, advise(buf + i * PAGE_BYTES, PAGE_BYTES,
 				    i % 2 ? SET_NO_MIGRATE : SET_READ_MOSTLY));
-	for (i = 0; i < count; i += 501)
+	for (size_t i = 0; i < count; i += 501)
 		ASSERT_ATTRIBUTES(buf + i * PAGE_BYTES, PAGE_BYTES,
 				  i % 2 ? HMMRT_RANGE_NO_MIGRATE :
 					  HMMRT_RANGE_READ_MOSTLY,
@@ -589,10 +575,9 @@ TEST_F(advice, preferred_device_gets_pages_and_others_map_them)
 TEST_F(advice, preferred_device_gets_pages_back_after_each_cpu_access)
 {
 	uint64_t *word = ANON(PAGE_BYTES);
-	uint64_t i;
 
 	ASSERT_EQ(0, advise_at(word, PAGE_BYTES, SET_PREFERRED_LOCATION, A));
-	for (i = 0; i < 40; i++) {
+	for (uint64_t i = 0; i < 40; i++) {
 		*word = i;
 		ASSERT_VALUE(i, dev_read(A, word));
 		ASSERT_AT(A, word, PAGE_BYTES);
@@ -632,9 +617,8 @@ TEST_F(advice, advice_applies_to_its_range_only)
 TEST_F(advice, granularity_sets_the_pages_moved_per_fault)
 {
 	char *buf = ANON(BLOCK_BYTES);
-	size_t grain;
 
-	for (grain = PAGE_BYTES; grain <= BLOCK_BYTES; grain *= 8) {
+	for (size_t grain = PAGE_BYTES; grain <= BLOCK_BYTES; grain *= 8) {
 		pages_fill(buf, BLOCK_BYTES, 1);
 		ASSERT_EQ(0, prefetch(HOST, buf, BLOCK_BYTES));
 		ASSERT_EQ(0, advise_value(buf, BLOCK_BYTES, SET_GRANULARITY,

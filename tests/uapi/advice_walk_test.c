@@ -98,7 +98,6 @@ static bool child_is_right(struct world *world, struct page *page)
 static void fork_once(struct walk *walk, struct page *touched)
 {
 	struct world *world = &walk->world;
-	unsigned int i;
 	int status = -1;
 	pid_t pid = fork();
 
@@ -106,7 +105,7 @@ static void fork_once(struct walk *walk, struct page *touched)
 		_exit(child_is_right(world, touched) ? 0 : 1);
 	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
 		world_fail(world, "child: status %#x", status);
-	for (i = 0; i < PAGES; i++)
+	for (unsigned int i = 0; i < PAGES; i++)
 		walk->pages[i].read_only = walk->pages[i].at != NOWHERE;
 	/*
 	 * After fork(), both processes map the page: the child's access
@@ -232,9 +231,7 @@ static void name_step(struct walk *walk, unsigned int number,
 
 static bool pages_map(struct walk *walk)
 {
-	unsigned int i;
-
-	for (i = 0; i < PAGES; i++) {
+	for (unsigned int i = 0; i < PAGES; i++) {
 		struct page *page = &walk->pages[i];
 
 		page->addr = arena_anon(PAGE_BYTES);
@@ -270,7 +267,7 @@ TEST_F_TIMEOUT(walk, random_steps_match_the_model, 300)
 {
 	struct walk *walk = &self->walk;
 	struct world *world = &walk->world;
-	unsigned int number, i;
+	unsigned int number;
 
 	for (number = 0; number < STEPS && !world->failures; number++) {
 		struct page *page = &walk->pages[rand_r(&walk->seed) % PAGES];
@@ -278,10 +275,10 @@ TEST_F_TIMEOUT(walk, random_steps_match_the_model, 300)
 
 		name_step(walk, number, page, kind);
 		step_once(walk, page, kind);
-		for (i = 0; i < PAGES; i++)
+		for (unsigned int i = 0; i < PAGES; i++)
 			world_check_unmoved(world, &walk->pages[i]);
 	}
-	for (i = 0; i < PAGES; i++)
+	for (unsigned int i = 0; i < PAGES; i++)
 		world_check_value(world, &walk->pages[i],
 				  *(volatile uint64_t *)walk->pages[i].addr);
 	ASSERT_EQ(0, world->failures);

@@ -99,9 +99,7 @@ static void post_read(unsigned int lane, const char *addr)
 /* Each other lane reads a block of its own. */
 static void post_reads(void)
 {
-	unsigned int lane;
-
-	for (lane = 1; lane < LANES; lane++)
+	for (unsigned int lane = 1; lane < LANES; lane++)
 		post_read(lane, block_at(FREE_BLOCK + lane));
 }
 
@@ -171,15 +169,14 @@ TEST_F(batch, faults_on_one_page_are_merged)
 {
 	char *page = block_at(FREE_BLOCK);
 	struct hmmrt_stats before, after;
-	unsigned int lane;
 
 	pages_fill(page, PAGE_BYTES, 7);
 	before = stats_of(A);
 	ASSERT_TRUE(hold_start());
-	for (lane = 1; lane < LANES; lane++)
+	for (unsigned int lane = 1; lane < LANES; lane++)
 		post_read(lane, page);
 	hold_end(_metadata);
-	for (lane = 1; lane < LANES; lane++)
+	for (unsigned int lane = 1; lane < LANES; lane++)
 		ASSERT_VALUE(7, wait_for(lane));
 	after = stats_of(A);
 	EXPECT_LE(OTHERS - 1, after.out_merged_faults - before.out_merged_faults);
@@ -193,15 +190,14 @@ TEST_F(batch, faults_on_one_page_are_merged)
 TEST_F(batch, merging_can_be_disabled)
 {
 	char *page = block_at(FREE_BLOCK);
-	unsigned int lane;
 
 	ASSERT_EQ(0, set_knob(A, HMMRT_KNOB_FAULT_COALESCE, 0));
 	pages_fill(page, PAGE_BYTES, 7);
 	ASSERT_TRUE(hold_start());
-	for (lane = 1; lane < LANES; lane++)
+	for (unsigned int lane = 1; lane < LANES; lane++)
 		post_read(lane, page);
 	hold_end(_metadata);
-	for (lane = 1; lane < LANES; lane++)
+	for (unsigned int lane = 1; lane < LANES; lane++)
 		ASSERT_VALUE(7, wait_for(lane));
 	EXPECT_EQ(0, stats_of(A).out_merged_faults);
 }
@@ -212,15 +208,14 @@ TEST_F(batch, faults_on_one_block_are_served_together)
 	char *block = block_at(FREE_BLOCK);
 	const size_t step = 16 * PAGE_BYTES;
 	struct hmmrt_stats before, after;
-	unsigned int lane;
 
 	pages_fill(block, BLOCK_BYTES, 1);
 	before = stats_of(A);
 	ASSERT_TRUE(hold_start());
-	for (lane = 1; lane < LANES; lane++)
+	for (unsigned int lane = 1; lane < LANES; lane++)
 		post_read(lane, block + lane * step);
 	hold_end(_metadata);
-	for (lane = 1; lane < LANES; lane++)
+	for (unsigned int lane = 1; lane < LANES; lane++)
 		ASSERT_VALUE(1 + lane * 16, wait_for(lane));
 	after = stats_of(A);
 	EXPECT_GT(OTHERS, after.out_fault_batches - before.out_fault_batches);
@@ -232,12 +227,11 @@ TEST_F(batch, faults_on_one_block_are_served_together)
 TEST_F(batch, reads_and_writes_of_many_blocks_are_all_served)
 {
 	struct hmmrt_stats before, after;
-	unsigned int lane;
 
 	pages_fill(buf, BLOCKS * BLOCK_BYTES, 0);
 	before = stats_of(A);
 	ASSERT_TRUE(hold_start());
-	for (lane = 1; lane < LANES; lane++) {
+	for (unsigned int lane = 1; lane < LANES; lane++) {
 		/* Downwards, so that they do not arrive sorted. */
 		char *page = block_at(FREE_BLOCK + LANES - lane);
 
@@ -247,7 +241,7 @@ TEST_F(batch, reads_and_writes_of_many_blocks_are_all_served)
 			post_read(lane, page);
 	}
 	hold_end(_metadata);
-	for (lane = 1; lane < LANES; lane++) {
+	for (unsigned int lane = 1; lane < LANES; lane++) {
 		unsigned int block = FREE_BLOCK + LANES - lane;
 		volatile uint64_t *word = (uint64_t *)block_at(block);
 
@@ -265,14 +259,12 @@ TEST_F(batch, reads_and_writes_of_many_blocks_are_all_served)
 /* Each fault gets its own batch, and the worker serves them all. */
 TEST_F(batch, batch_size_of_one_serves_all_faults)
 {
-	unsigned int lane;
-
 	ASSERT_EQ(0, set_knob(A, HMMRT_KNOB_FAULT_BATCH_COUNT, 1));
 	pages_fill(buf, BLOCKS * BLOCK_BYTES, 0);
 	ASSERT_TRUE(hold_start());
 	post_reads();
 	hold_end(_metadata);
-	for (lane = 1; lane < LANES; lane++)
+	for (unsigned int lane = 1; lane < LANES; lane++)
 		ASSERT_VALUE((FREE_BLOCK + lane) * BLOCK_PAGES, wait_for(lane));
 	EXPECT_LE(LANES, stats_of(A).out_fault_batches);
 	EXPECT_EQ(0, stats_of(A).out_merged_faults);
@@ -320,14 +312,13 @@ TEST_F(batch, only_invalid_faults_of_a_batch_are_refused)
 TEST_F(batch, batch_of_invalid_faults_is_refused)
 {
 	char *block = block_at(FREE_BLOCK);
-	unsigned int lane;
 
 	ASSERT_EQ(0, munmap(block, BLOCK_BYTES));
 	ASSERT_TRUE(hold_start());
-	for (lane = 1; lane < LANES; lane++)
+	for (unsigned int lane = 1; lane < LANES; lane++)
 		post_read(lane, block + lane / 2 * PAGE_BYTES);
 	hold_end(_metadata);
-	for (lane = 1; lane < LANES; lane++)
+	for (unsigned int lane = 1; lane < LANES; lane++)
 		ASSERT_REFUSED(SIGSEGV, EFAULT, wait_for(lane));
 	EXPECT_EQ(OTHERS, stats_of(A).out_failed_faults);
 }
@@ -337,9 +328,7 @@ TEST_F(batch, batch_of_invalid_faults_is_refused)
 /* Two lanes access each of three blocks; one lane accesses another block. */
 static void post_pairs(void)
 {
-	unsigned int lane;
-
-	for (lane = 1; lane < LANES; lane++)
+	for (unsigned int lane = 1; lane < LANES; lane++)
 		post_read(lane, block_at(FREE_BLOCK + lane / 2));
 }
 
@@ -347,7 +336,6 @@ static struct hmmrt_stats pairs_run(struct __test_metadata *_metadata,
 				    uint32_t policy)
 {
 	struct hmmrt_stats before, after;
-	unsigned int lane;
 
 	ASSERT_EQ(0, set_knob(A, HMMRT_KNOB_FAULT_REPLAY_POLICY, policy));
 	pages_fill(buf, BLOCKS * BLOCK_BYTES, 0);
@@ -355,7 +343,7 @@ static struct hmmrt_stats pairs_run(struct __test_metadata *_metadata,
 	ASSERT_TRUE(hold_start());
 	post_pairs();
 	hold_end(_metadata);
-	for (lane = 1; lane < LANES; lane++)
+	for (unsigned int lane = 1; lane < LANES; lane++)
 		ASSERT_VALUE((FREE_BLOCK + lane / 2) * BLOCK_PAGES,
 			     wait_for(lane));
 	after = stats_of(A);
@@ -404,15 +392,14 @@ TEST_F(batch, policy_batch_flush_replays_after_each_batch)
 TEST_F(batch, flush_completes_faults_on_mapped_pages)
 {
 	char *page = block_at(FREE_BLOCK);
-	unsigned int lane;
 
 	ASSERT_EQ(0, set_knob(A, HMMRT_KNOB_FAULT_BATCH_COUNT, 1));
 	pages_fill(page, PAGE_BYTES, 7);
 	ASSERT_TRUE(hold_start());
-	for (lane = 1; lane < LANES; lane++)
+	for (unsigned int lane = 1; lane < LANES; lane++)
 		post_read(lane, page);
 	hold_end(_metadata);
-	for (lane = 1; lane < LANES; lane++)
+	for (unsigned int lane = 1; lane < LANES; lane++)
 		ASSERT_VALUE(7, wait_for(lane));
 	EXPECT_EQ(OTHERS - 1, stats_of(A).out_flushed_faults);
 	EXPECT_EQ(0, stats_of(A).out_merged_faults);
@@ -430,21 +417,20 @@ static int signal_lane(unsigned int lane)
 TEST_F(batch, signal_to_a_waiting_lane_loses_no_fault)
 {
 	uint64_t faults;
-	unsigned int lane;
 
 	pages_fill(buf, BLOCKS * BLOCK_BYTES, 0);
 	ASSERT_TRUE(hold_start());
 	post_reads();
 	ASSERT_TRUE(wait_pending(OTHERS));
 	faults = stats_of(A).out_device_faults;
-	for (lane = 1; lane < LANES; lane += 2) {
+	for (unsigned int lane = 1; lane < LANES; lane += 2) {
 		ASSERT_EQ(0, signal_lane(lane));
 		ASSERT_TRUE(wait_until(++faults, OTHERS));
 	}
 	EXPECT_EQ(0, stats_of(A).out_failed_faults);
 	ASSERT_EQ(0, protect(HOLD_FIRST, false));
 	ASSERT_DONE(wait_for(0));
-	for (lane = 1; lane < LANES; lane++)
+	for (unsigned int lane = 1; lane < LANES; lane++)
 		ASSERT_VALUE((FREE_BLOCK + lane) * BLOCK_PAGES, wait_for(lane));
 }
 
@@ -454,8 +440,6 @@ TEST_F(batch, signal_to_a_waiting_lane_loses_no_fault)
  */
 static void hold_in_batch(struct __test_metadata *_metadata)
 {
-	unsigned int lane;
-
 	pages_fill(buf, BLOCKS * BLOCK_BYTES, 0);
 	ASSERT_TRUE(hold_prepare(HOLD_SECOND));
 	ASSERT_TRUE(hold_start());
@@ -463,7 +447,7 @@ static void hold_in_batch(struct __test_metadata *_metadata)
 	ASSERT_TRUE(wait_pending(1));
 	post_write(2, block_at(HOLD_SECOND), 20);
 	ASSERT_TRUE(wait_pending(2));
-	for (lane = 3; lane < LANES; lane++)
+	for (unsigned int lane = 3; lane < LANES; lane++)
 		post_read(lane, block_at(FREE_BLOCK + lane));
 	ASSERT_TRUE(wait_pending(OTHERS));
 	ASSERT_EQ(0, protect(HOLD_FIRST, false));
@@ -474,11 +458,9 @@ static void hold_in_batch(struct __test_metadata *_metadata)
 
 static void expect_rest(struct __test_metadata *_metadata, unsigned int from)
 {
-	unsigned int lane;
-
 	ASSERT_DONE(wait_for(2));
 	EXPECT_EQ(20, *(volatile uint64_t *)block_at(HOLD_SECOND));
-	for (lane = from; lane < LANES; lane++)
+	for (unsigned int lane = from; lane < LANES; lane++)
 		ASSERT_VALUE((FREE_BLOCK + lane) * BLOCK_PAGES, wait_for(lane));
 	EXPECT_EQ(0, stats_of(A).out_pending_faults);
 }
@@ -507,11 +489,10 @@ TEST_F(batch, signal_to_the_fault_worker_requeues_its_faults)
 TEST_F(batch, signal_to_lanes_during_service_of_their_faults)
 {
 	struct hmmrt_stats before;
-	unsigned int lane;
 
 	hold_in_batch(_metadata);
 	before = stats_of(A);
-	for (lane = 2; lane < LANES; lane++)
+	for (unsigned int lane = 2; lane < LANES; lane++)
 		ASSERT_EQ(0, signal_lane(lane));
 	ASSERT_TRUE(wait_until(before.out_device_faults + OTHERS - 1,
 			       OTHERS - 1));
@@ -677,28 +658,27 @@ TEST_F(batch, signals_and_cpu_faults_lose_no_device_fault)
 {
 	unsigned int seed = test_seed();
 	uint64_t sum = 0, added = 0;
-	unsigned int lane, round;
 	struct loop disturber;
 
 	ASSERT_EQ(0, loop_start(&disturber, disturb, &seed));
-	for (round = 0; round < 16; round++) {
+	for (unsigned int round = 0; round < 16; round++) {
 		ASSERT_EQ(0, set_knob(A, HMMRT_KNOB_FAULT_REPLAY_POLICY,
 				      round % 3));
 		ASSERT_EQ(0, set_knob(A, HMMRT_KNOB_FAULT_WORKERS,
 				      1 + round / 4 % 2));
 		ASSERT_EQ(0, set_knob(A, HMMRT_KNOB_FAULT_BATCH_COUNT,
 				      round / 8 ? 3 : 256));
-		for (lane = 0; lane < LANES; lane++) {
+		for (unsigned int lane = 0; lane < LANES; lane++) {
 			char *at = block_at(FREE_BLOCK + lane % COUNTERS);
 
 			DEV_POST(A, lane, AGENT_ADD, (uintptr_t)at, ADDS);
 		}
-		for (lane = 0; lane < LANES; lane++)
+		for (unsigned int lane = 0; lane < LANES; lane++)
 			ASSERT_DONE(wait_for(lane));
 		added += LANES * ADDS;
 	}
 	ASSERT_EQ(0, loop_stop(&disturber));
-	for (lane = 0; lane < COUNTERS; lane++)
+	for (unsigned int lane = 0; lane < COUNTERS; lane++)
 		sum += *(volatile uint64_t *)block_at(FREE_BLOCK + lane);
 	EXPECT_EQ(added, sum);
 	EXPECT_EQ(0, stats_of(A).out_pending_faults);

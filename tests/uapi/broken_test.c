@@ -175,12 +175,11 @@ TEST_F(broken, page_lost_with_its_device_is_sigbus)
 {
 	const size_t lost = 4;
 	uint64_t value = 0;
-	size_t i;
 
 	ASSERT_EQ(0, to_device(A, buf, lost * PAGE_BYTES));
 	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_TO_HOST));
 	ASSERT_EQ(0, faulty_devices(control, 0));
-	for (i = 0; i < PAGES; i++) {
+	for (size_t i = 0; i < PAGES; i++) {
 		char *addr = buf + i * PAGE_BYTES;
 
 		value = 0;
@@ -231,9 +230,7 @@ static unsigned int lost_areas(void)
 
 static bool lost_areas_go(void)
 {
-	unsigned int try;
-
-	for (try = 0; try < 1000 && lost_areas(); try++)
+	for (unsigned int try = 0; try < 1000 && lost_areas(); try++)
 		usleep(10000);
 	return !lost_areas();
 }
@@ -341,12 +338,12 @@ static int remove_all(void *arg)
  */
 static bool regions_go(void)
 {
-	unsigned int try, n = 1;
+	unsigned int n = 1;
 	char *line = NULL;
 	size_t size = 0;
 	FILE *file;
 
-	for (try = 0; n && try < 600; try++) {
+	for (unsigned int try = 0; n && try < 600; try++) {
 		n = 0;
 		usleep(100000);
 		file = fopen("/proc/iomem", "re");
@@ -368,7 +365,6 @@ TEST_F_TIMEOUT(broken, removal_ends_if_there_is_no_memory, 200)
 {
 	const size_t lost = 4;
 	uint64_t value = 0;
-	size_t i;
 
 	if (!inject_start())
 		SKIP(return, "fault injection is not available");
@@ -376,7 +372,7 @@ TEST_F_TIMEOUT(broken, removal_ends_if_there_is_no_memory, 200)
 	ASSERT_TRUE(set_leave_wait("1"));
 	EXPECT_EQ(0, inject_run(remove_all, NULL));
 	EXPECT_TRUE(set_leave_wait("30"));
-	for (i = 0; i < PAGES; i++) {
+	for (size_t i = 0; i < PAGES; i++) {
 		char *addr = buf + i * PAGE_BYTES;
 
 		EXPECT_EQ(i < lost ? SIGBUS : 0, cpu_read(addr, &value));
@@ -420,13 +416,12 @@ TEST_F(broken, failed_peer_copy_goes_through_system_memory)
 TEST_F(broken, peer_copy_bypasses_system_memory)
 {
 	uint64_t value = 0;
-	size_t i;
 
 	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_TO_HOST));
 	ASSERT_EQ(0, put_on(A));
 	ASSERT_EQ(0, put_on(B));
 	EXPECT_EQ(PAGES, pages_on(B));
-	for (i = 0; i < PAGES; i++) {
+	for (size_t i = 0; i < PAGES; i++) {
 		ASSERT_EQ(0, faulty_read(fds[B], buf + i * PAGE_BYTES, &value));
 		ASSERT_EQ(first + i, value);
 	}
@@ -658,12 +653,11 @@ TEST_F(broken, huge_page_lost_with_its_device_is_sigbus)
 {
 	char *buf = huge_on_device();
 	uint64_t value = 0;
-	size_t i;
 
 	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_TO_HOST));
 	ASSERT_EQ(0, faulty_devices(control, 0));
-	for (i = 0; i < BLOCK_PAGES; i++) {
+	for (size_t i = 0; i < BLOCK_PAGES; i++) {
 		value = 0;
 		ASSERT_EQ(SIGBUS, cpu_read(buf + i * PAGE_BYTES, &value));
 		ASSERT_EQ(0, value);
@@ -724,13 +718,12 @@ TEST_F(broken, huge_page_lost_in_part_is_sigbus_there_only)
 static void huge_pages_take(void)
 {
 	char *singles = arena_anon(SINGLES);
-	size_t at;
 
 	pages_fill(singles, SINGLES, 1);
 	mlock(singles, SINGLES);
 	write_text("/proc/sys/vm/compact_unevictable_allowed", "0");
 	write_text("/proc/sys/vm/nr_hugepages", "1000000");
-	for (at = 0; at < SINGLES; at += 2 * PAGE_BYTES)
+	for (size_t at = 0; at < SINGLES; at += 2 * PAGE_BYTES)
 		madvise(singles + at, PAGE_BYTES, MADV_DONTNEED_LOCKED);
 }
 
@@ -824,15 +817,15 @@ TEST_F(broken, fault_injection_fails_one_call_in_three)
 {
 	static const char *const ops[] = { "populate", "copy_to_device",
 					   "copy_from_peer" };
-	unsigned int i, round, failed = 0;
+	unsigned int failed = 0;
 
 	if (access("/sys/kernel/debug/hmmrt_faulty", F_OK))
 		SKIP(return, "the kernel has no fault injection");
-	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(ops); i++) {
 		ASSERT_TRUE(write_setting(ops[i], "probability", "33"));
 		ASSERT_TRUE(write_setting(ops[i], "times", "-1"));
 	}
-	for (round = 0; round < 50; round++) {
+	for (unsigned int round = 0; round < 50; round++) {
 		ASSERT_EQ(0, to_device(A, buf, LEN));
 		failed += pages_on(A) < (long)PAGES;
 		ASSERT_EQ(0, faulty_range(fds[B], HMMRT_FAULTY_IOC_FAULT, buf,

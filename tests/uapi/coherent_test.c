@@ -114,15 +114,14 @@ TEST_F(coherent, cpu_and_device_write_one_page_at_the_same_time)
 	enum { ROUNDS = 20, TIMES = 5000 };
 	uint64_t *words = (uint64_t *)buf, own = 0;
 	struct hmmrt_stats before, after;
-	unsigned int i, j;
 
 	words[0] = 0;
 	words[1] = 0;
 	ASSERT_DONE(dev_write(A, words, 0));
 	before = stats_of(A);
-	for (i = 0; i < ROUNDS; i++) {
+	for (unsigned int i = 0; i < ROUNDS; i++) {
 		DEV_POST(A, 0, AGENT_ADD, (uintptr_t)words, TIMES);
-		for (j = 0; j < TIMES; j++) {
+		for (unsigned int j = 0; j < TIMES; j++) {
 			__atomic_fetch_add(&words[0], 1, __ATOMIC_RELAXED);
 			((volatile uint64_t *)words)[1] = ++own;
 		}
@@ -140,9 +139,8 @@ TEST_F(coherent, cpu_and_device_write_one_page_at_the_same_time)
 TEST_F(coherent, prefetch_moves_pages_both_ways)
 {
 	struct hmmrt_prefetch result;
-	unsigned int i;
 
-	for (i = 0; i < 5; i++) {
+	for (unsigned int i = 0; i < 5; i++) {
 		ASSERT_EQ(0, prefetch_result(HOST, buf, LEN, &result));
 		ASSERT_EQ(PAGES(LEN), result.out_pages_moved);
 		ASSERT_EQ(0, count_at(A, buf, LEN));
@@ -364,11 +362,10 @@ static int use_as_another_process(uint64_t first)
 	char *buf = arena_anon(LEN);
 	struct hmmrt_gpu_bind bind;
 	int rc = cmd_space_create(space);
-	unsigned int i;
 
 	if (!rc)
 		rc = cmd_bind(gpu, space, &bind);
-	for (i = 0; i < 20 && !rc; i++) {
+	for (unsigned int i = 0; i < 20 && !rc; i++) {
 		pages_fill(buf, LEN, first + i);
 		rc = cmd_prefetch(space, buf, LEN, bind.out_device_id, NULL);
 		if (!rc && pages_check(buf, LEN, first + i) != -1)
@@ -382,18 +379,17 @@ static int use_as_another_process(uint64_t first)
 TEST_F(coherent, processes_do_not_see_each_others_memory)
 {
 	pid_t pids[2];
-	unsigned int i;
 
-	for (i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < 2; i++) {
 		pids[i] = fork();
 		if (!pids[i])
 			_exit(-use_as_another_process(1 + i * 1000000));
 	}
-	for (i = 0; i < 20; i++) {
+	for (unsigned int i = 0; i < 20; i++) {
 		ASSERT_DONE(dev_fill(A, buf, LEN, i));
 		ASSERT_EQ(-1, pages_check(buf, LEN, i));
 	}
-	for (i = 0; i < 2; i++)
+	for (unsigned int i = 0; i < 2; i++)
 		EXPECT_EQ(0, process_wait(pids[i]));
 }
 
@@ -481,10 +477,9 @@ static int put_into_pipe(int end, char *buf)
 /* Waits until coherent memory can be registered again. */
 static int load_again(const unsigned long *starts)
 {
-	unsigned int try;
 	int rc = -EBUSY;
 
-	for (try = 0; try < 300 && rc == -EBUSY; try++) {
+	for (unsigned int try = 0; try < 300 && rc == -EBUSY; try++) {
 		usleep(100000);
 		rc = module_insert("hmmrt_simgpu", at(starts[0], starts[1]));
 	}
@@ -584,7 +579,6 @@ FIXTURE(mirrors) {
 FIXTURE_SETUP(mirrors)
 {
 	char text[128];
-	unsigned int i;
 
 	self->present = coherent_regions(self->starts) == COHERENT_REGIONS;
 	if (!self->present)
@@ -592,7 +586,7 @@ FIXTURE_SETUP(mirrors)
 	ASSERT_EQ(0, dmirror_insert(DEVICE_MIB, &self->starts[2]));
 	space = open_manager();
 	ASSERT_EQ(0, cmd_space_create(space));
-	for (i = 0; i < 4; i++) {
+	for (unsigned int i = 0; i < 4; i++) {
 		snprintf(text, sizeof(text), "/dev/hmm_dmirror%u", i);
 		mirror[i] = open(text, O_RDWR | O_CLOEXEC);
 		ASSERT_LE(0, mirror[i]);
@@ -605,11 +599,9 @@ FIXTURE_SETUP(mirrors)
 
 FIXTURE_TEARDOWN(mirrors)
 {
-	unsigned int i;
-
 	if (!self->present)
 		return;
-	for (i = 0; i < 4; i++)
+	for (unsigned int i = 0; i < 4; i++)
 		close(mirror[i]);
 	EXPECT_EQ(-1, pages_check(buf, LEN, 1));
 	EXPECT_AT(HOST, buf, LEN);
@@ -638,11 +630,9 @@ static int call(unsigned int device, unsigned int number, size_t len,
 
 TEST_F(mirrors, other_devices_use_coherent_memory_in_place)
 {
-	unsigned int i;
-
 	ASSERT_EQ(0, CALL(2, MIGRATE_TO_DEV, LEN));
 	EXPECT_EQ(-1, pages_check(data, LEN, 1));
-	for (i = 0; i < 4; i++) {
+	for (unsigned int i = 0; i < 4; i++) {
 		memset(data, 0, LEN);
 		ASSERT_EQ(0, CALL(i, READ, LEN));
 		ASSERT_EQ(-1, pages_check(data, LEN, 1));

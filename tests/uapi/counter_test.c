@@ -242,11 +242,9 @@ TEST_F_TIMEOUT(counter, counting_starts_when_it_is_enabled, 500)
 /* The counter's work ends with its binding, whatever it is doing. */
 TEST_F_TIMEOUT(counter, binding_can_end_while_counting, 500)
 {
-	unsigned int round;
-
 	ASSERT_EQ(0, set_policy(HMMRT_MIGRATE_ON_COUNT));
 	ASSERT_EQ(0, set_threshold(1));
-	for (round = 0; round < 5; round++) {
+	for (unsigned int round = 0; round < 5; round++) {
 		ASSERT_EQ(0, session_end(&session));
 		ASSERT_EQ(0, session_start(&session, 1, 1));
 		space = session.space;

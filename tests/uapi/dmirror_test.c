@@ -69,10 +69,9 @@ static int load(void)
 
 static bool open_all(int *fds, unsigned int devices)
 {
-	unsigned int i;
 	bool good = true;
 
-	for (i = 0; i < devices; i++) {
+	for (unsigned int i = 0; i < devices; i++) {
 		fds[i] = open_dmirror(i);
 		good = good && fds[i] >= 0;
 	}
@@ -196,9 +195,8 @@ TEST_F(dmirror, second_file_of_a_process_is_ebusy_until_the_first_is_closed)
 TEST_F(dmirror, wrong_arguments_are_einval)
 {
 	struct hmm_dmirror_cmd cmd;
-	unsigned int number;
 
-	for (number = 0; number < 10; number++) {
+	for (unsigned int number = 0; number < 10; number++) {
 		unsigned int nr = _IOWR('H', number, struct hmm_dmirror_cmd);
 
 		EXPECT_EQ(-EINVAL,
@@ -545,9 +543,8 @@ TEST_F(dmirror, devices_on_one_block_lose_no_write)
 	struct worker workers[4];
 	uint64_t *mine = (uint64_t *)(buf + 7 * PAGE_BYTES);
 	uint64_t value = *mine;
-	unsigned int i;
 
-	for (i = 0; i < devices; i++) {
+	for (unsigned int i = 0; i < devices; i++) {
 		workers[i] = (struct worker){
 			.fd = files[i],
 			.page = buf + (3 + 100 * i) * PAGE_BYTES,
@@ -563,7 +560,7 @@ TEST_F(dmirror, devices_on_one_block_lose_no_write)
 		ASSERT_VALUE(value, dev_read(A, mine));
 		ASSERT_DONE(dev_write(A, mine, ++value));
 	}
-	for (i = 0; i < devices; i++) {
+	for (unsigned int i = 0; i < devices; i++) {
 		pthread_join(workers[i].thread, NULL);
 		EXPECT_EQ(NULL, workers[i].error)
 		{
@@ -623,11 +620,10 @@ static int child_migrates(unsigned int number, char *buf)
 {
 	static char data[64 * PAGE_BYTES];
 	int fd = open_dmirror(number);
-	unsigned int i;
 
 	if (fd < 0)
 		return fd;
-	for (i = 0; i < 20; i++) {
+	for (unsigned int i = 0; i < 20; i++) {
 		CALL_FD(fd, MIGRATE_TO_DEV, buf, sizeof(data));
 		CALL_FD(fd, MIGRATE_TO_SYS, buf, sizeof(data));
 	}

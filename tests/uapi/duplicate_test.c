@@ -58,13 +58,12 @@ TEST_F(duplicates, devices_read_what_the_cpu_wrote)
 {
 	const unsigned int seed = time(NULL);
 	uint64_t expected[GRANULE_PAGES];
-	unsigned int i, step;
 
 	TH_LOG("seed %u", seed);
 	srand(seed);
-	for (i = 0; i < GRANULE_PAGES; i++)
+	for (unsigned int i = 0; i < GRANULE_PAGES; i++)
 		expected[i] = i + 1;
-	for (step = 0; step < 1000; step++) {
+	for (unsigned int step = 0; step < 1000; step++) {
 		const unsigned int at = rand() % GRANULE_PAGES;
 
 		if (rand() % 4 == 0) {
@@ -81,11 +80,9 @@ TEST_F(duplicates, devices_read_what_the_cpu_wrote)
 
 TEST_F(duplicates, two_devices_have_duplicates_at_once)
 {
-	unsigned int i;
-
 	ASSERT_COPIED(A, buf, GRANULE_BYTES);
 	ASSERT_COPIED(B, buf, GRANULE_BYTES);
-	for (i = 0; i < 10; i++) {
+	for (unsigned int i = 0; i < 10; i++) {
 		ASSERT_SUM(A, buf, GRANULE_BYTES, 1);
 		ASSERT_SUM(B, buf, GRANULE_BYTES, 1);
 	}
@@ -99,9 +96,7 @@ TEST_F(duplicates, two_devices_have_duplicates_at_once)
 
 TEST_F(duplicates, all_others_read_what_a_device_wrote)
 {
-	unsigned int i;
-
-	for (i = 0; i < 20; i++) {
+	for (unsigned int i = 0; i < 20; i++) {
 		ASSERT_VALUE(i ? 100 + i - 1 : 6, dev_read(B, page(buf, 5)));
 		ASSERT_VALUE(7, dev_read(A, page(buf, 6)));
 		ASSERT_DONE(dev_write(A, page(buf, 5), 100 + i));
@@ -116,12 +111,10 @@ TEST_F(duplicates, all_others_read_what_a_device_wrote)
  */
 TEST_F(duplicates, device_write_takes_no_duplicates_along)
 {
-	unsigned int i;
-
 	ASSERT_COPIED(A, buf, GRANULE_BYTES);
 	ASSERT_COPIED(B, buf, GRANULE_BYTES);
 	ASSERT_DONE(dev_write(A, page(buf, 3), 77));
-	for (i = 0; i < GRANULE_PAGES; i++)
+	for (unsigned int i = 0; i < GRANULE_PAGES; i++)
 		ASSERT_EQ(1, pages_at(space, page(buf, i), PAGE_BYTES,
 				      i == 3 ? id_of(A) : HOST));
 	ASSERT_EQ(1, stats_of(A).out_migrated_to_device);
@@ -134,10 +127,9 @@ TEST_F(duplicates, device_write_takes_no_duplicates_along)
 /* Each fault takes as many pages as were written before it: 1, 1, 2, 4, 8. */
 TEST_F(duplicates, device_sweep_writes_read_mostly_memory_in_few_faults)
 {
-	unsigned int round;
 	uint64_t before;
 
-	for (round = 0; round < 2; round++) {
+	for (unsigned int round = 0; round < 2; round++) {
 		before = stats_of(A).out_device_faults;
 		ASSERT_DONE(dev_fill(A, buf, GRANULE_BYTES, 500 + round));
 		ASSERT_EQ(before + 5, stats_of(A).out_device_faults);
@@ -277,7 +269,6 @@ TEST_F(duplicates, prefetch_keeps_duplicates_between_moved_pages)
 	char *buf = ANON(GRANULE_BYTES);
 	struct hmmrt_page pages[GRANULE_PAGES];
 	struct hmmrt_prefetch result;
-	unsigned int i;
 
 	pages_fill(buf + PAGE_BYTES, GRANULE_BYTES - 2 * PAGE_BYTES, 2);
 	ASSERT_EQ(0, advise(buf, GRANULE_BYTES, SET_READ_MOSTLY));
@@ -286,7 +277,7 @@ TEST_F(duplicates, prefetch_keeps_duplicates_between_moved_pages)
 	ASSERT_EQ(0, prefetch_result(B, buf, GRANULE_BYTES, &result));
 	ASSERT_EQ(GRANULE_PAGES, result.out_pages_moved);
 	ASSERT_EQ(0, cmd_pages(space, buf, GRANULE_BYTES, pages));
-	for (i = 1; i < GRANULE_PAGES - 1; i++)
+	for (unsigned int i = 1; i < GRANULE_PAGES - 1; i++)
 		ASSERT_EQ(1u << id_of(A) | 1u << id_of(B), pages[i].duplicates);
 	ASSERT_EQ(id_of(B), pages[0].location);
 	ASSERT_EQ(id_of(B), pages[GRANULE_PAGES - 1].location);
@@ -432,9 +423,8 @@ TEST_F(duplicates, peer_disable_drops_duplicates_and_peer_entries)
 static void write_next(void *rounds)
 {
 	uint64_t round = *(uint64_t *)rounds ? *(uint64_t *)rounds + 1 : 1000;
-	size_t i;
 
-	for (i = 0; i < GRANULE_PAGES; i++)
+	for (size_t i = 0; i < GRANULE_PAGES; i++)
 		__atomic_store_n(page(buf, i), round, __ATOMIC_RELEASE);
 	__atomic_store_n((uint64_t *)rounds, round, __ATOMIC_RELEASE);
 	usleep(100);
@@ -453,11 +443,10 @@ TEST_F_TIMEOUT(duplicates, duplicates_are_never_older_than_the_last_write, 300)
 {
 	struct loop writer, taker;
 	uint64_t seen[2] = {}, rounds = 0;
-	unsigned int i;
 
 	ASSERT_EQ(0, loop_start(&writer, write_next, &rounds));
 	ASSERT_EQ(0, loop_start(&taker, take_away, NULL));
-	for (i = 0; i < 1000; i++) {
+	for (unsigned int i = 0; i < 1000; i++) {
 		uint64_t before = __atomic_load_n(&rounds, __ATOMIC_ACQUIRE);
 		struct outcome outcome =
 			dev_read(i % 2 ? A : B, page(buf, i % GRANULE_PAGES));

@@ -61,15 +61,14 @@ MATCHES(for_cpu, event->cause == HMMRT_CAUSE_CPU_FAULT)
 /* Does something of every kind that events report. */
 static int known_program(void)
 {
-	unsigned int lane;
 	int rc = 0;
 
 	/* Larger than the device, with several lanes. */
-	for (lane = 0; lane < LANES; lane++)
+	for (unsigned int lane = 0; lane < LANES; lane++)
 		DEV_POST(A, lane, AGENT_SUM,
 			 (uintptr_t)buf + lane * BUF_BYTES / LANES,
 			 BUF_BYTES / LANES, PAGE_BYTES);
-	for (lane = 0; lane < LANES; lane++)
+	for (unsigned int lane = 0; lane < LANES; lane++)
 		if (dev_wait(A, lane, LIMIT_S).error)
 			return -EIO;
 	/* From one device to another, and an access that is refused. */
@@ -174,11 +173,11 @@ TEST_F(events, locations_are_those_of_the_pages)
 
 TEST_F(events, phases_add_up_to_the_duration)
 {
-	uint64_t i, with = 0;
+	uint64_t with = 0;
 	unsigned int phase;
 
 	ASSERT_EQ(0, known_program());
-	for (i = 0; i < events_unread(&self->events); i++) {
+	for (uint64_t i = 0; i < events_unread(&self->events); i++) {
 		const struct hmmrt_event *event = events_at(&self->events, i);
 		uint64_t sum = 0;
 
@@ -293,12 +292,11 @@ TEST_F(events, invalidation_has_the_change_as_its_reason)
 TEST_F(events, space_is_that_of_fdinfo)
 {
 	static char text[FDINFO_BYTES];
-	uint64_t i;
 
 	ASSERT_DONE(dev_read(A, buf));
 	ASSERT_EQ(0, fdinfo_read("/proc", getpid(), space, text));
 	ASSERT_LT(0, events_unread(&self->events));
-	for (i = 0; i < events_unread(&self->events); i++)
+	for (uint64_t i = 0; i < events_unread(&self->events); i++)
 		ASSERT_EQ(fdinfo_value(text, "hmmrt-space"),
 			  events_at(&self->events, i)->space);
 }
@@ -328,10 +326,9 @@ TEST_F(events, reader_that_writes_nonsense_harms_only_itself)
 {
 	static const uint64_t tails[] = { 1, UINT64_MAX, 1ull << 63, RING * 2 };
 	struct events other;
-	unsigned int i;
 
 	ASSERT_EQ(0, events_open(&other, space, HMMRT_EVENTS_OF_SPACE, RING));
-	for (i = 0; i < ARRAY_SIZE(tails); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(tails); i++) {
 		other.ring->head = tails[i] / 3;
 		other.ring->tail = tails[i];
 		other.ring->events = (uint32_t)tails[i];
@@ -351,7 +348,6 @@ TEST_F(events, ring_has_only_the_types_asked_for)
 	struct hmmrt_events_open arg =
 		events_request(HMMRT_EVENTS_OF_SPACE, RING);
 	struct events faults;
-	uint64_t i;
 	int fd;
 
 	arg.types = HMMRT_EVENT_BIT(HMMRT_EVENT_DEVICE_FAULT);
@@ -361,7 +357,7 @@ TEST_F(events, ring_has_only_the_types_asked_for)
 	ASSERT_EQ(0, known_program());
 	EXPECT_EQ(COUNT(DEVICE_FAULT, NULL), events_unread(&faults));
 	EXPECT_EQ(0, events_dropped(&faults));
-	for (i = 0; i < events_unread(&faults); i++)
+	for (uint64_t i = 0; i < events_unread(&faults); i++)
 		ASSERT_EQ(HMMRT_EVENT_DEVICE_FAULT,
 			  events_at(&faults, i)->type);
 	events_close(&faults);
@@ -378,14 +374,13 @@ TEST_F(events, poll_waits_for_as_many_events_as_told)
 {
 	struct hmmrt_events_open arg =
 		events_request(HMMRT_EVENTS_OF_SPACE, RING);
-	unsigned int i;
 	int fd;
 
 	arg.types = HMMRT_EVENT_BIT(HMMRT_EVENT_ADVISE);
 	arg.wake_events = 3;
 	fd = events_ioctl(space, &arg);
 	ASSERT_LE(0, fd);
-	for (i = 0; i < 3; i++) {
+	for (unsigned int i = 0; i < 3; i++) {
 		ASSERT_EQ(0, polled(fd, 0));
 		ASSERT_EQ(0, advise(buf, BLOCK_BYTES, UNSET_READ_MOSTLY));
 	}
@@ -522,11 +517,10 @@ static int flood(int fd)
 		.kind = HMMRT_ANNOTATE_MARK,
 		.text = "noise",
 	};
-	unsigned int i;
 
 	if (cmd_space_create(fd))
 		return 1;
-	for (i = 0; i < 2 * SHARED; i++)
+	for (unsigned int i = 0; i < 2 * SHARED; i++)
 		if (events_annotate(fd, &mark))
 			return 2;
 	return 0;
@@ -545,20 +539,19 @@ TEST_F(events, flood_of_one_space_loses_no_event_of_others)
 {
 	int (*const floods[])(int fd) = { flood, flood_as_another_user };
 	struct events machine;
-	unsigned int i, j, k;
 	int manager;
 
 	ASSERT_EQ(0, events_open(&machine, space, HMMRT_EVENTS_OF_MACHINE,
 				 SHARED));
-	for (i = 0; i < 2; i++) {
-		for (j = 0; j < 2; j++) {
+	for (unsigned int i = 0; i < 2; i++) {
+		for (unsigned int j = 0; j < 2; j++) {
 			manager = open_manager();
 			ASSERT_EQ(0, process_run(floods[i], manager, LIMIT_S));
 			close(manager);
 		}
 		EXPECT_LT(SHARED / 2,
 			  events_count(&machine, HMMRT_EVENT_MARK, NULL));
-		for (k = 0; k < 16; k++)
+		for (unsigned int k = 0; k < 16; k++)
 			ASSERT_EQ(0,
 				  advise(buf, BLOCK_BYTES, UNSET_READ_MOSTLY));
 		EXPECT_EQ(16, events_count(&machine, HMMRT_EVENT_ADVISE, NULL));
@@ -691,13 +684,12 @@ static int spaces_beside_unmaps(int fd)
 {
 	bool failed = false;
 	struct loop unmaps;
-	unsigned int i;
 	int rc = 0;
 
 	close(fd);
 	if (loop_start(&unmaps, map_and_unmap, &failed))
 		return 1;
-	for (i = 0; !rc && i < amount(300, 60); i++) {
+	for (unsigned int i = 0; !rc && i < amount(300, 60); i++) {
 		int file = open_manager();
 
 		rc = file < 0 ? file : cmd_space_create(file);

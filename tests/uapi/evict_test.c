@@ -37,11 +37,11 @@ static uint64_t faults(unsigned int device)
 static size_t count_pages(bool (*is)(uint32_t id,
 				     const struct hmmrt_page *page))
 {
-	size_t i, found = 0;
+	size_t found = 0;
 
 	if (cmd_pages(space, buf, LEN, report))
 		return 0;
-	for (i = 0; i < PAGES; i++)
+	for (size_t i = 0; i < PAGES; i++)
 		found += is(id_of(A), &report[i]);
 	return found;
 }
@@ -64,9 +64,7 @@ static bool has_duplicate(uint32_t id, const struct hmmrt_page *page)
 /* Waits until an AccessedBy device has entries again, without a fault. */
 static bool wait_mapped(bool on_host)
 {
-	unsigned int try;
-
-	for (try = 0; try < 1000; try++) {
+	for (unsigned int try = 0; try < 1000; try++) {
 		if (count_pages(on_host ? is_mapped_on_host : is_mapped) ==
 		    PAGES)
 			return true;
@@ -138,24 +136,22 @@ TEST_F(evict, duplicates_are_dropped_and_made_again)
 
 TEST_F(evict, evicted_pages_report_eviction_as_cause)
 {
-	size_t i;
-
 	ASSERT_EQ(0, put_on(B));
 	ASSERT_EQ(0, cmd_pages(space, buf, LEN, report));
-	for (i = 0; i < PAGES; i++) {
+	for (size_t i = 0; i < PAGES; i++) {
 		ASSERT_EQ(HMMRT_CAUSE_PREFETCH, report[i].cause);
 		ASSERT_NE(0, report[i].time);
 	}
 	ASSERT_EQ(0, faulty_evict(control, B));
 	ASSERT_EQ(0, cmd_pages(space, buf, LEN, report));
-	for (i = 0; i < PAGES; i++) {
+	for (size_t i = 0; i < PAGES; i++) {
 		ASSERT_EQ(HOST, report[i].location);
 		ASSERT_EQ(HMMRT_CAUSE_EVICTION, report[i].cause);
 		ASSERT_NE(0, report[i].time);
 	}
 	ASSERT_EQ(PAGES, read_right(B, PAGES));
 	ASSERT_EQ(0, cmd_pages(space, buf, LEN, report));
-	for (i = 0; i < PAGES; i++)
+	for (size_t i = 0; i < PAGES; i++)
 		ASSERT_EQ(HMMRT_CAUSE_DEVICE_FAULT, report[i].cause);
 }
 
@@ -200,7 +196,6 @@ TEST_F(evict, chunk_of_single_pages_takes_one_invalidation)
 	static struct hmmrt_page pages[BLOCK_PAGES];
 	char *buf = block_on_device();
 	int count;
-	size_t i;
 
 	ASSERT_NE(NULL, buf);
 	count = invalidations_to_evict(A);
@@ -208,7 +203,7 @@ TEST_F(evict, chunk_of_single_pages_takes_one_invalidation)
 	EXPECT_GE(INVALIDATIONS_MAX, count);
 	EXPECT_EQ(BLOCK_PAGES, evicted(A));
 	ASSERT_EQ(0, cmd_pages(space, buf, BLOCK_BYTES, pages));
-	for (i = 0; i < BLOCK_PAGES; i++) {
+	for (size_t i = 0; i < BLOCK_PAGES; i++) {
 		ASSERT_EQ(HOST, pages[i].location);
 		ASSERT_EQ(HMMRT_CAUSE_EVICTION, pages[i].cause);
 		ASSERT_EQ(0, pages[i].mapped_by & 1u << id_of(A));
@@ -244,16 +239,15 @@ TEST_F(evict, entries_for_other_locations_stay)
 	static struct hmmrt_page pages[BLOCK_PAGES];
 	char *buf = block_on_device();
 	uint64_t value = 0;
-	size_t i;
 
 	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(0, faulty_range(fds[A], HMMRT_FAULTY_IOC_TO_HOST, buf, half));
 	ASSERT_EQ(0, advise_at(buf, half, SET_PREFERRED_LOCATION, HOST));
-	for (i = 0; i < half_pages; i++)
+	for (size_t i = 0; i < half_pages; i++)
 		ASSERT_EQ(0, faulty_read(fds[A], buf + i * PAGE_BYTES, &value));
 	EXPECT_GE(INVALIDATIONS_MAX, invalidations_to_evict(A));
 	ASSERT_EQ(0, cmd_pages(space, buf, BLOCK_BYTES, pages));
-	for (i = 0; i < BLOCK_PAGES; i++) {
+	for (size_t i = 0; i < BLOCK_PAGES; i++) {
 		ASSERT_EQ(HOST, pages[i].location);
 		ASSERT_EQ(i < half_pages, is_mapped(id_of(A), &pages[i]));
 	}
@@ -267,21 +261,20 @@ TEST_F(evict, peer_that_maps_a_chunk_takes_one_invalidation)
 	char *buf = block_on_device();
 	uint64_t value = 0;
 	int count;
-	size_t i;
 
 	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(0,
 		  cmd_peer(space, id_of(B), id_of(A), HMMRT_PEER_ENABLE, NULL));
 	/* It cannot allocate device memory, so it maps its peer's pages. */
 	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_POPULATE));
-	for (i = 0; i < BLOCK_PAGES; i++)
+	for (size_t i = 0; i < BLOCK_PAGES; i++)
 		ASSERT_EQ(0, faulty_read(fds[B], buf + i * PAGE_BYTES, &value));
 	ASSERT_AT(A, buf, BLOCK_BYTES);
 	count = invalidations_to_evict(B);
 	EXPECT_LE(1, count);
 	EXPECT_GE(INVALIDATIONS_MAX, count);
 	pages_fill(buf, BLOCK_BYTES, ++first);
-	for (i = 0; i < BLOCK_PAGES; i += 16) {
+	for (size_t i = 0; i < BLOCK_PAGES; i += 16) {
 		ASSERT_EQ(0, faulty_read(fds[B], buf + i * PAGE_BYTES, &value));
 		ASSERT_EQ(first + i, value);
 	}
@@ -333,11 +326,11 @@ static unsigned int start_many(unsigned int count, int go[2], int ready[2])
 /* Lets them exit. Returns how many had their page. */
 static unsigned int end_many(unsigned int count, int go[2], int ready[2])
 {
-	unsigned int i, good = 0;
+	unsigned int good = 0;
 	int status;
 
 	close(go[1]);
-	for (i = 0; i < count; i++)
+	for (unsigned int i = 0; i < count; i++)
 		good += waitpid(-1, &status, 0) > 0 && !status;
 	close(go[0]);
 	close(ready[0]);
@@ -410,7 +403,7 @@ TEST_F(evict, victim_that_became_a_pinned_object_is_none)
 {
 	char *buf = ANON(VICTIMS * BLOCK_BYTES);
 	struct creator creators[CREATORS];
-	unsigned int i, j, created = 0;
+	unsigned int created = 0;
 	int go[2], ready[2], rest;
 
 	ASSERT_EQ(0, madvise(buf, VICTIMS * BLOCK_BYTES, MADV_NOHUGEPAGE));
@@ -426,20 +419,20 @@ TEST_F(evict, victim_that_became_a_pinned_object_is_none)
 	ASSERT_LE(0, rest);
 	EXPECT_EQ(0, to_device(A, buf, VICTIMS * BLOCK_BYTES));
 	EXPECT_EQ(MANY, start_many(MANY, go, ready));
-	for (i = 0; i < CREATORS; i++) {
+	for (unsigned int i = 0; i < CREATORS; i++) {
 		creators[i] = (struct creator){ 0 };
 		ASSERT_EQ(0, pthread_create(&creators[i].thread, NULL,
 					    create_until_refused,
 					    &creators[i]));
 	}
-	for (i = 0; i < CREATORS; i++) {
+	for (unsigned int i = 0; i < CREATORS; i++) {
 		ASSERT_EQ(0, pthread_join(creators[i].thread, NULL));
 		EXPECT_EQ(-ENOMEM, creators[i].rc);
 	}
 	/* The memory of pages that were busy. */
 	ASSERT_EQ(0, munmap(buf, VICTIMS * BLOCK_BYTES));
 	create_until_refused(&creators[0]);
-	for (i = 0; i < CREATORS; i++)
+	for (unsigned int i = 0; i < CREATORS; i++)
 		created += creators[i].created;
 	EXPECT_EQ(VICTIMS, created);
 	EXPECT_TRUE(tracing_start());
@@ -449,8 +442,8 @@ TEST_F(evict, victim_that_became_a_pinned_object_is_none)
 	EXPECT_EQ(1, tracing_count("hmmrt_claim", ""));
 	EXPECT_EQ(1, tracing_count("hmmrt_claim", "error=-2"));
 	tracing_stop();
-	for (i = 0; i < CREATORS; i++)
-		for (j = 0; j < creators[i].created; j++)
+	for (unsigned int i = 0; i < CREATORS; i++)
+		for (unsigned int j = 0; j < creators[i].created; j++)
 			close(creators[i].objects[j]);
 	close(rest);
 	EXPECT_EQ(MANY, end_many(MANY, go, ready));

@@ -63,9 +63,7 @@ static uint64_t *lane_word(unsigned int lane)
 
 static void lanes_begin(void)
 {
-	unsigned int i;
-
-	for (i = 0; i < WORDS; i++) {
+	for (unsigned int i = 0; i < WORDS; i++) {
 		DEV_POST(A, i, AGENT_ADD, (uintptr_t)buf + i * PAGE_BYTES,
 			 ADDS);
 	}
@@ -73,9 +71,7 @@ static void lanes_begin(void)
 
 static bool lanes_are_done(void)
 {
-	unsigned int i;
-
-	for (i = 0; i < WORDS; i++)
+	for (unsigned int i = 0; i < WORDS; i++)
 		if (__atomic_load_n(&agent_of(A)->shared->lanes[i].reply,
 				    __ATOMIC_ACQUIRE) !=
 		    agent_of(A)->shared->lanes[i].request)
@@ -86,12 +82,12 @@ static bool lanes_are_done(void)
 TEST_F(exclusive, no_increment_of_device_or_cpu_is_lost)
 {
 	uint64_t seen[WORDS] = { 0 }, added[WORDS] = { 0 };
-	unsigned int round, i, got = 0;
+	unsigned int i, got = 0;
 	uint64_t value;
 	int rc;
 
 	memset(buf, 0, LEN);
-	for (round = 0; round < ROUNDS; round++) {
+	for (unsigned int round = 0; round < ROUNDS; round++) {
 		lanes_begin();
 		do {
 			rc = make_exclusive(A, buf, WORDS * PAGE_BYTES, NULL);
@@ -127,7 +123,6 @@ TEST_F(exclusive, bad_arguments_and_unsuitable_memory_are_refused)
 	char *shared = arena_map(PAGE_BYTES, PROT_READ | PROT_WRITE,
 				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	char *fixed = arena_anon(PAGE_BYTES), *hole = arena_anon(PAGE_BYTES);
-	unsigned int bit;
 
 	EXPECT_EQ(-EINVAL, make_exclusive(A, buf + 8, PAGE_BYTES, NULL));
 	EXPECT_EQ(-EINVAL, make_exclusive(A, buf, 8, NULL));
@@ -137,7 +132,7 @@ TEST_F(exclusive, bad_arguments_and_unsuitable_memory_are_refused)
 		  cmd_exclusive(space, buf, PAGE_BYTES, id_of(A) + 1, NULL));
 	EXPECT_EQ(-ENODEV, cmd_exclusive(space, buf, PAGE_BYTES,
 					 HMMRT_LOCATION_HOST, NULL));
-	for (bit = 0; bit < 32; bit++) {
+	for (unsigned int bit = 0; bit < 32; bit++) {
 		exclusive.__reserved = 1u << bit;
 		EXPECT_EQ(-EOPNOTSUPP,
 			  cmd_raw(space, HMMRT_IOC_EXCLUSIVE, &exclusive));

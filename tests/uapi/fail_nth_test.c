@@ -712,10 +712,9 @@ TEST_F(touch, of_an_instruction_needs_only_the_page)
 TEST_F(touch, of_a_system_call_needs_only_the_page)
 {
 	ssize_t written = 8;
-	size_t at;
 
 	inject_write(self->task, 1);
-	for (at = 0; at < len && written == 8; at += PAGE_BYTES)
+	for (size_t at = 0; at < len && written == 8; at += PAGE_BYTES)
 		written = write(self->event, buf + at, 8);
 	inject_write(self->task, 0);
 	EXPECT_EQ(8, written);

@@ -141,9 +141,7 @@ static pid_t others[OTHERS_MAX];
 
 static void note_other(pid_t before, pid_t now)
 {
-	size_t i;
-
-	for (i = 0; i < OTHERS_MAX; i++) {
+	for (size_t i = 0; i < OTHERS_MAX; i++) {
 		if (others[i] == before) {
 			others[i] = now;
 			return;
@@ -153,9 +151,7 @@ static void note_other(pid_t before, pid_t now)
 
 static void kill_others(void)
 {
-	size_t i;
-
-	for (i = 0; i < OTHERS_MAX; i++) {
+	for (size_t i = 0; i < OTHERS_MAX; i++) {
 		if (others[i] > 0)
 			process_kill(others[i]);
 		others[i] = 0;
@@ -360,11 +356,11 @@ TEST_F(processes, process_killed_during_eviction_leaves_nothing)
 	const struct plan plan = { MOST, DEFAULT, 3 * BLOCK_BYTES, NULL };
 	const struct plan victim_plan = { MOST, DEFAULT, 2 * BLOCK_BYTES, NULL };
 	const unsigned int rounds = amount(5, 3);
-	unsigned int seed = test_seed(), round;
+	unsigned int seed = test_seed();
 	struct other other;
 
 	ASSERT_TRUE(start_other(&other, &plan));
-	for (round = 0; round < rounds; round++) {
+	for (unsigned int round = 0; round < rounds; round++) {
 		struct other victim;
 
 		ASSERT_TRUE(start_other(&victim, &victim_plan));
@@ -419,9 +415,7 @@ TEST_F(processes, limit_evicts_only_pages_of_its_process)
 /* Prefetches until all memory is on the device. Returns false on timeout. */
 static bool prefetches_all(const struct other *other, size_t len)
 {
-	unsigned int try;
-
-	for (try = 0; try < GIVE_BACK_LIMIT_S * 10; try++) {
+	for (unsigned int try = 0; try < GIVE_BACK_LIMIT_S * 10; try++) {
 		if (ask(other, PREFETCH).used == len)
 			return true;
 		usleep(100000);
@@ -491,13 +485,12 @@ static bool both_work(const struct other others[2])
 {
 	struct answer answer;
 	bool right = true;
-	size_t i;
 
-	for (i = 0; i < 2; i++)
+	for (size_t i = 0; i < 2; i++)
 		tell(&others[i], FILL);
-	for (i = 0; i < 2; i++)
+	for (size_t i = 0; i < 2; i++)
 		right &= answer_of(&others[i]).right;
-	for (i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 2; i++) {
 		answer = ask(&others[i], CHECK);
 		right &= answer.right && answer.used;
 	}
@@ -515,7 +508,6 @@ TEST_F(processes, processes_of_a_cgroup_share_its_limit)
 	int above = open_cgroup(CGROUP), a, b;
 	struct hmmrt_quota quota;
 	struct other others[2];
-	size_t i;
 
 	if (above < 0)
 		SKIP(return, "cgroup v2 is not available");
@@ -523,7 +515,7 @@ TEST_F(processes, processes_of_a_cgroup_share_its_limit)
 	b = open_cgroup(CGROUP "/b");
 	ASSERT_LE(0, a);
 	ASSERT_LE(0, b);
-	for (i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 2; i++) {
 		ASSERT_TRUE(start_other(&others[i], &plans[i]));
 		ASSERT_TRUE(ask(&others[i], PREFETCH).right);
 	}
@@ -545,7 +537,7 @@ TEST_F(processes, processes_of_a_cgroup_share_its_limit)
 	ASK(&others[0], FILL);
 	ASK(&others[0], CHECK);
 	EXPECT_GE(limit, cgroup_used(above));
-	for (i = 0; i < 2; i++)
+	for (size_t i = 0; i < 2; i++)
 		EXPECT_TRUE(end_other(&others[i]));
 	EXPECT_TRUE(is_given_back());
 	EXPECT_EQ(0, cgroup_used(above));
@@ -661,25 +653,25 @@ static pid_t hold_a_page(uint32_t id, int answers)
 TEST_F(processes, processes_of_a_user_leave_the_rest_to_others)
 {
 	const struct plan plan = plan_of(BLOCK_BYTES);
-	int i, answers[2], holders = 0;
+	int answers[2], holders = 0;
 	struct other other;
 	pid_t crowd[CROWD];
 	char has;
 
 	ASSERT_TRUE(write_text(PROCESSES_MAX, CROWD_MAX));
 	ASSERT_EQ(0, pipe2(answers, O_CLOEXEC));
-	for (i = 0; i < CROWD; i++) {
+	for (int i = 0; i < CROWD; i++) {
 		crowd[i] = hold_a_page(id_of(A), answers[1]);
 		ASSERT_LT(0, crowd[i]);
 	}
 	close(answers[1]);
-	for (i = 0; i < CROWD; i++)
+	for (int i = 0; i < CROWD; i++)
 		holders += read(answers[0], &has, 1) == 1 && has;
 	EXPECT_EQ(atoi(CROWD_MAX), holders);
 	ASSERT_TRUE(start_other(&other, &plan));
 	EXPECT_EQ(BLOCK_BYTES, ask(&other, PREFETCH).used);
 	EXPECT_TRUE(end_other(&other));
-	for (i = 0; i < CROWD; i++)
+	for (int i = 0; i < CROWD; i++)
 		EXPECT_EQ(0, process_kill(crowd[i]));
 	close(answers[0]);
 	EXPECT_TRUE(is_given_back());

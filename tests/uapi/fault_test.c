@@ -108,10 +108,9 @@ TEST_F(device, scattered_touches_do_not_grow_the_window)
 {
 	const size_t len = BLOCK_BYTES, step = 4 * 16 * PAGE_BYTES;
 	char *buf = ANON(len);
-	size_t at;
 
 	pages_fill(buf, len, 0);
-	for (at = 0; at < len; at += step)
+	for (size_t at = 0; at < len; at += step)
 		ASSERT_VALUE(at / PAGE_BYTES, dev_read(A, buf + at));
 	ASSERT_EQ(len / step * 16, stats_of(A).out_migrated_to_device);
 }
@@ -120,9 +119,8 @@ TEST_F(device, scattered_touches_do_not_grow_the_window)
 static bool frames_are_contiguous(const char *addr, size_t pages)
 {
 	uint64_t first = device_frame(addr);
-	size_t i;
 
-	for (i = 0; i < pages; i++)
+	for (size_t i = 0; i < pages; i++)
 		if (!first || device_frame(addr + i * PAGE_BYTES) != first + i)
 			return false;
 	return true;
@@ -132,9 +130,8 @@ TEST_F(device, a_swept_block_is_contiguous_on_the_device)
 {
 	const size_t len = BLOCK_BYTES;
 	char *buf = ANON(3 * len);
-	unsigned int i;
 
-	for (i = 0; i < 3; i++) {
+	for (unsigned int i = 0; i < 3; i++) {
 		char *block = buf + i * len;
 
 		pages_fill(block, len, i);
@@ -445,9 +442,8 @@ TEST_F(device, access_to_unmappable_addresses_is_a_signal)
 		0xfffffffffffff000,
 	};
 	uint64_t *word = ANON(PAGE_BYTES);
-	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++) {
 		ASSERT_REFUSED(SIGSEGV, 0, dev_read(A, (void *)bad[i]));
 		ASSERT_REFUSED(SIGSEGV, 0, dev_write(A, (void *)bad[i], 1));
 	}
@@ -521,18 +517,16 @@ TEST_F(device, atomics_of_lanes_and_cpu_add_up)
 {
 	const uint64_t times = 20000;
 	uint64_t *word = ANON(PAGE_BYTES);
-	unsigned int lane;
-	uint64_t i;
 
-	for (lane = 0; lane < 4; lane++)
+	for (unsigned int lane = 0; lane < 4; lane++)
 		DEV_POST(A, lane, AGENT_ADD, (uintptr_t)word, times);
-	for (i = 0; i < times; i++) {
+	for (uint64_t i = 0; i < times; i++) {
 		__atomic_fetch_add(word, 1, __ATOMIC_RELAXED);
 		/* Pause, so that the device gets the page. */
 		if (i % 64 == 0)
 			usleep(1);
 	}
-	for (lane = 0; lane < 4; lane++)
+	for (unsigned int lane = 0; lane < 4; lane++)
 		ASSERT_DONE(dev_wait(A, lane, 100));
 	ASSERT_EQ(5 * times, *word);
 }
@@ -541,11 +535,10 @@ TEST_F(device, lanes_fault_on_one_block_at_the_same_time)
 {
 	const size_t len = 8 * BLOCK_BYTES;
 	char *buf = FILLED(len);
-	unsigned int lane;
 
-	for (lane = 0; lane < 4; lane++)
+	for (unsigned int lane = 0; lane < 4; lane++)
 		DEV_POST(A, lane, AGENT_SUM, (uintptr_t)buf, len, PAGE_BYTES);
-	for (lane = 0; lane < 4; lane++)
+	for (unsigned int lane = 0; lane < 4; lane++)
 		ASSERT_VALUE(4096UL * 4097 / 2, dev_wait(A, lane, 60));
 	ASSERT_AT(A, buf, len);
 	/* At most one fault per lane and window; a block has six windows. */
@@ -562,9 +555,8 @@ static void write_second_words(void *arg)
 {
 	struct cpu_side *side = arg;
 	uint64_t round = side->rounds + 1;
-	size_t at;
 
-	for (at = 0; at < side->len; at += PAGE_BYTES)
+	for (size_t at = 0; at < side->len; at += PAGE_BYTES)
 		((volatile uint64_t *)(side->buf + at))[1] = round;
 	__atomic_store_n(&side->rounds, round, __ATOMIC_RELAXED);
 }
@@ -574,19 +566,17 @@ TEST_F(device, cpu_and_device_write_different_words_of_a_page)
 {
 	struct cpu_side side = { .len = 64 * PAGE_BYTES };
 	struct loop loop;
-	uint64_t round;
-	size_t at;
 
 	side.buf = ANON(side.len);
 	ASSERT_EQ(0, loop_start(&loop, write_second_words, &side));
 	/* All 50 rounds could end before a new thread runs. */
 	while (!__atomic_load_n(&side.rounds, __ATOMIC_RELAXED))
 		usleep(1000);
-	for (round = 1; round <= 50; round++)
+	for (uint64_t round = 1; round <= 50; round++)
 		ASSERT_DONE(dev_fill(A, side.buf, side.len, round));
 	loop_stop(&loop);
 	ASSERT_EQ(-1, pages_check(side.buf, side.len, 50));
-	for (at = 0; at < side.len; at += PAGE_BYTES)
+	for (size_t at = 0; at < side.len; at += PAGE_BYTES)
 		ASSERT_EQ(side.rounds, ((uint64_t *)(side.buf + at))[1]);
 }
 
@@ -622,10 +612,9 @@ TEST_F(two_devices, take_turns_on_one_buffer)
 {
 	const size_t len = 2 * BLOCK_BYTES;
 	char *buf = ANON(len);
-	uint64_t round;
 
 	ASSERT_NE(id_of(A), id_of(B));
-	for (round = 0; round < 6; round++) {
+	for (uint64_t round = 0; round < 6; round++) {
 		ASSERT_DONE(dev_fill(round % 2, buf, len, round));
 		ASSERT_AT(round % 2, buf, len);
 	}
@@ -636,11 +625,10 @@ TEST_F(two_devices, use_one_buffer_at_the_same_time)
 {
 	const size_t len = 16 * PAGE_BYTES;
 	uint64_t *words = ANON(len);
-	unsigned int i;
 
-	for (i = 0; i < 2; i++)
+	for (unsigned int i = 0; i < 2; i++)
 		DEV_POST(i, 0, AGENT_ADD, (uintptr_t)words, 5000);
-	for (i = 0; i < 2; i++)
+	for (unsigned int i = 0; i < 2; i++)
 		ASSERT_DONE(dev_wait(i, 0, 100));
 	ASSERT_EQ(10000, *words);
 }

@@ -195,10 +195,10 @@ static int fail_once(const FIXTURE_VARIANT(failing) *variant, unsigned int nth)
 
 TEST_F(failing, failed_call_loses_no_page_and_retry_succeeds)
 {
-	unsigned int nth, failed = 0;
+	unsigned int failed = 0;
 	int rc = 0;
 
-	for (nth = 1; !rc && nth < MAX_NTH; nth += 1 + nth / 3) {
+	for (unsigned int nth = 1; !rc && nth < MAX_NTH; nth += 1 + nth / 3) {
 		rc = fail_once(variant, nth);
 		ASSERT_LE(0, rc)
 		{
@@ -272,10 +272,9 @@ static pid_t bystander(int gate)
 /* Returns its wait status, or -1 on timeout. */
 static int bystander_end(pid_t pid)
 {
-	unsigned int try;
 	int status = -1;
 
-	for (try = 0; try < OTHERS_LIMIT_S * 100; try++) {
+	for (unsigned int try = 0; try < OTHERS_LIMIT_S * 100; try++) {
 		if (waitpid(pid, &status, WNOHANG) == pid)
 			return status;
 		usleep(10000);

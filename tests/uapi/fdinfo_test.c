@@ -74,9 +74,8 @@ static const char *different_key(const char *text,
 				 const struct member *members, unsigned int nr)
 {
 	static char key[64];
-	unsigned int i;
 
-	for (i = 0; i < nr; i++) {
+	for (unsigned int i = 0; i < nr; i++) {
 		snprintf(key, sizeof(key), "%s%s", start, members[i].key);
 		if (fdinfo_value(text, key) != member_value(stats, &members[i]))
 			return key;
@@ -137,14 +136,13 @@ static int known_program(void)
 static int read_while_idle(struct hmmrt_stats stats[2])
 {
 	struct hmmrt_stats after[2];
-	unsigned int try, i;
 	int rc = 0;
 
-	for (try = 0; try < 10; try++) {
-		for (i = 0; i < 2 && !rc; i++)
+	for (unsigned int try = 0; try < 10; try++) {
+		for (unsigned int i = 0; i < 2 && !rc; i++)
 			rc = cmd_stats(space, id_of(i), &stats[i]);
 		rc = rc ?: read_own(space);
-		for (i = 0; i < 2 && !rc; i++)
+		for (unsigned int i = 0; i < 2 && !rc; i++)
 			rc = cmd_stats(space, id_of(i), &after[i]);
 		if (rc || !memcmp(stats, after, sizeof(after)))
 			return rc;
@@ -196,9 +194,8 @@ static int moves_read(uint32_t id, struct moves *moves)
 static uint64_t pages_of(const uint64_t *after, const uint64_t *before)
 {
 	uint64_t pages = 0;
-	unsigned int i;
 
-	for (i = 0; i < SIZES; i++)
+	for (unsigned int i = 0; i < SIZES; i++)
 		pages += (after[i] - before[i]) << i;
 	return pages;
 }
@@ -208,13 +205,12 @@ TEST_F(space, debugfs_counts_pages_by_the_size_in_which_they_moved)
 	struct moves before[2], after[2], few;
 	struct hmmrt_stats stats[2];
 	uint64_t out = 0;
-	unsigned int i;
 
-	for (i = 0; i < 2; i++)
+	for (unsigned int i = 0; i < 2; i++)
 		ASSERT_EQ(0, moves_read(id_of(i), &before[i]));
 	ASSERT_EQ(0, known_program());
 	ASSERT_EQ(0, read_while_idle(stats));
-	for (i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < 2; i++) {
 		ASSERT_EQ(0, moves_read(id_of(i), &after[i]));
 		EXPECT_EQ(stats[i].out_migrated_to_device,
 			  pages_of(after[i].in, before[i].in));
@@ -243,7 +239,6 @@ TEST_F(space, values_are_those_of_stats)
 {
 	struct hmmrt_stats stats[2];
 	struct hmmrt_quota quota;
-	unsigned int device;
 
 	ASSERT_EQ(0, known_program());
 	ASSERT_EQ(0, read_while_idle(stats));
@@ -253,7 +248,7 @@ TEST_F(space, values_are_those_of_stats)
 	}
 	ASSERT_STREQ("", different_key(text, &stats[0], "hmmrt-", space_members,
 				       ARRAY_SIZE(space_members)));
-	for (device = 0; device < 2; device++) {
+	for (unsigned int device = 0; device < 2; device++) {
 		uint32_t id = id_of(device);
 		char start[32];
 
@@ -489,10 +484,9 @@ FIXTURE_TEARDOWN(ends)
 TEST_F(ends, readers_of_an_exiting_process_are_harmless)
 {
 	const unsigned int rounds = amount(40, 12);
-	unsigned int round, i;
 	int status;
 
-	for (round = 0; round < rounds; round++) {
+	for (unsigned int round = 0; round < rounds; round++) {
 		static struct reader readers[2];
 		pid_t owner;
 
@@ -502,7 +496,7 @@ TEST_F(ends, readers_of_an_exiting_process_are_harmless)
 			owner_run(self->published);
 		ASSERT_TRUE(wait_for_descriptor(self->published));
 		ASSERT_LT(0, *self->published);
-		for (i = 0; i < 2; i++)
+		for (unsigned int i = 0; i < 2; i++)
 			ASSERT_EQ(0, reader_start(&readers[i], owner,
 						  *self->published));
 		ASSERT_TRUE(wait_for_reads(readers));
@@ -510,7 +504,7 @@ TEST_F(ends, readers_of_an_exiting_process_are_harmless)
 		kill(owner, SIGKILL);
 		usleep(round % 5 * 1000);
 		EXPECT_TRUE(process_wait_end(owner, LIMIT_S, &status));
-		for (i = 0; i < 2; i++) {
+		for (unsigned int i = 0; i < 2; i++) {
 			loop_stop(&readers[i].loop);
 			EXPECT_EQ(0, readers[i].torn);
 		}
@@ -617,11 +611,10 @@ TEST_F(ends, readers_see_a_binding_as_a_whole_or_not_at_all)
 	int space = open_manager(), gpu;
 	static struct reader reader;
 	struct hmmrt_gpu_bind bind;
-	unsigned int round;
 
 	ASSERT_EQ(0, cmd_space_create(space));
 	ASSERT_EQ(0, reader_start(&reader, getpid(), space));
-	for (round = 0; round < rounds; round++) {
+	for (unsigned int round = 0; round < rounds; round++) {
 		gpu = open_gpu(0);
 		EXPECT_EQ(0, cmd_bind_next(gpu, space, &bind));
 		usleep(round % 4 * 500);

@@ -72,9 +72,7 @@ static uint64_t file_word(off_t offset)
 
 TEST_F(file, writes_are_seen_by_the_device)
 {
-	uint64_t word;
-
-	for (word = 1; word < 5; word++) {
+	for (uint64_t word = 1; word < 5; word++) {
 		ASSERT_TRUE(write_word(word, 0));
 		ASSERT_TRUE(write_word(word + 10, PAGE_BYTES));
 		ASSERT_VALUE(word, dev_read(A, buf));
@@ -86,9 +84,8 @@ TEST_F(file, writes_are_seen_by_the_device)
 TEST_F(file, device_writes_after_writeback_reach_the_file)
 {
 	const off_t last = LEN - PAGE_BYTES;
-	uint64_t round;
 
-	for (round = 1; round < 4; round++) {
+	for (uint64_t round = 1; round < 4; round++) {
 		ASSERT_DONE(dev_fill(A, buf, LEN, 100 * round));
 		ASSERT_EQ(100 * round, file_word(0));
 		ASSERT_EQ(0, msync(buf, LEN, MS_SYNC));

@@ -137,7 +137,6 @@ FIXTURE(churn) {
 FIXTURE_SETUP(churn)
 {
 	struct churn *churn = &self->churn;
-	unsigned int i;
 
 	memset(churn, 0, sizeof(*churn));
 	FAULTY_SETUP();
@@ -145,7 +144,7 @@ FIXTURE_SETUP(churn)
 	churn->seed = test_seed();
 	ASSERT_EQ(0, read_info(churn));
 	churn->total = churn->info.out_memory_bytes / PAGE_BYTES;
-	for (i = 0; i < PIECES; i++) {
+	for (unsigned int i = 0; i < PIECES; i++) {
 		churn->pieces[i].base = arena_anon(PIECE_PAGES * PAGE_BYTES);
 		ASSERT_NE(NULL, churn->pieces[i].base);
 		ASSERT_EQ(0, munmap(churn->pieces[i].base,
@@ -198,7 +197,7 @@ TEST_F_TIMEOUT(churn, random_allocation_leaves_whole_chunks, 100000)
 {
 	struct churn *churn = &self->churn;
 	struct timespec now;
-	unsigned int chunks, i;
+	unsigned int chunks;
 	int rc = 0;
 
 	chunks = (unsigned int)(churn->info.out_memory_bytes / BLOCK_BYTES);
@@ -212,7 +211,7 @@ TEST_F_TIMEOUT(churn, random_allocation_leaves_whole_chunks, 100000)
 	       (double)churn->free_sum / (double)churn->samples,
 	       (unsigned long long)churn->info.out_split_chunks,
 	       (unsigned long long)churn->info.out_merged_chunks);
-	for (i = 0; i < PIECES; i++)
+	for (unsigned int i = 0; i < PIECES; i++)
 		if (churn->pieces[i].addr)
 			ASSERT_EQ(0, give_back(churn, &churn->pieces[i]));
 	ASSERT_TRUE(faulty_is_unused());

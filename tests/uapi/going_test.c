@@ -193,11 +193,10 @@ TEST_F(going, prefetch_in_progress_ends_with_its_device)
 	char *addr = mmap(NULL, PREFETCHED, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	pthread_t thread;
-	size_t at;
 	void *rc;
 
 	ASSERT_NE(MAP_FAILED, (void *)addr);
-	for (at = 0; at < PREFETCHED; at += BLOCK_BYTES)
+	for (size_t at = 0; at < PREFETCHED; at += BLOCK_BYTES)
 		addr[at] = 1;
 	thread = THREAD(prefetch_run, addr);
 	ASSERT_TRUE(WAIT_UNTIL(device_used_bytes(space, id_of(A)) > 0, 3));
@@ -221,14 +220,13 @@ TEST_F(going, id_of_a_device_in_removal_is_not_reused)
 {
 	pthread_t thread;
 	struct hmmrt_device_info info;
-	unsigned int try;
 	uint32_t sample;
 	void *rc;
 
 	ASSERT_EQ(0, put_on_device(4 * PAGE_BYTES));
 	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_TO_HOST));
 	thread = THREAD(go_slowly, NULL);
-	for (try = 0; try < 10000; try++) {
+	for (unsigned int try = 0; try < 10000; try++) {
 		if (cmd_device_info(space, id_of(A), &info) == -ENODEV)
 			break;
 		usleep(100);
@@ -419,10 +417,9 @@ static int use_once(char *buf, unsigned int *seed, uint64_t *value,
 {
 	volatile uint64_t *word = (uint64_t *)buf;
 	int fd = open_faulty((unsigned int)rand_r(seed) % 2);
-	unsigned int i;
 	int rc = 0;
 
-	for (i = 0; i < 8 && fd >= 0 && !rc; i++) {
+	for (unsigned int i = 0; i < 8 && fd >= 0 && !rc; i++) {
 		rc = use_word(fd, word, value, (unsigned int)rand_r(seed));
 		*used += !rc;
 		if (*word != *value)
@@ -487,11 +484,10 @@ static unsigned int come_and_go(void)
 
 TEST_F(going, devices_are_added_removed_and_fail_under_load)
 {
-	unsigned int i;
 	pid_t pid;
 
 	close(fd);
-	for (i = 0; i < PROCESSES; i++) {
+	for (unsigned int i = 0; i < PROCESSES; i++) {
 		pid = fork();
 		if (!pid)
 			user_run(buf, i + 1);
@@ -557,9 +553,8 @@ TEST_F(drivers, four_take_turns_on_one_word)
 {
 	uint64_t *word = (uint64_t *)buf, found, data[PAGE_BYTES / 8];
 	uint64_t value = 1;
-	unsigned int round;
 
-	for (round = 0; round < 30; round++) {
+	for (unsigned int round = 0; round < 30; round++) {
 		ASSERT_VALUE(value, dev_read(A, word));
 		ASSERT_DONE(dev_write(A, word, ++value));
 		ASSERT_EQ(0, faulty_read(self->faulty, word, &found));
@@ -649,9 +644,8 @@ TEST_F(drivers, four_writers_of_one_page_lose_no_write)
 {
 	uint64_t *words = (uint64_t *)buf, value = 0;
 	struct worker workers[2];
-	unsigned int i;
 
-	for (i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < 2; i++) {
 		workers[i] = (struct worker){
 			.faulty = self->faulty,
 			.dmirror = self->dmirror,
@@ -674,7 +668,7 @@ TEST_F(drivers, four_writers_of_one_page_lose_no_write)
 		words[24] = value;
 		ASSERT_VALUE(value, dev_read(A, &words[24]));
 	}
-	for (i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < 2; i++) {
 		ASSERT_EQ(0, pthread_join(workers[i].thread, NULL));
 		EXPECT_EQ(0, workers[i].rc);
 		EXPECT_LT(0, workers[i].rounds);

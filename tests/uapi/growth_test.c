@@ -106,10 +106,9 @@ static int query(const char *at, size_t len)
 {
 	static uint32_t locations[GIB / PAGE_BYTES];
 	static struct hmmrt_page pages[BLOCK_PAGES];
-	size_t done;
 	int rc = 0;
 
-	for (done = 0; !rc && done < len; done += GIB) {
+	for (size_t done = 0; !rc && done < len; done += GIB) {
 		rc = cmd_residency(space, at + done, GIB, locations);
 		if (!rc)
 			rc = cmd_pages(space, at + done, BLOCK_BYTES, pages);
@@ -170,10 +169,9 @@ TEST_F(growth, access_to_migratable_memory_allocates_nothing)
 /* For each block: map it, move one page of it to the device, unmap it. */
 static int walk(unsigned long count)
 {
-	unsigned long i;
 	int rc = 0;
 
-	for (i = 0; i < count && !rc; i++) {
+	for (unsigned long i = 0; i < count && !rc; i++) {
 		char *at = map_at((void *)(FAR + i * BLOCK_BYTES), BLOCK_BYTES,
 				  PROT_READ | PROT_WRITE, MAP_NORESERVE);
 
@@ -211,12 +209,11 @@ TEST_F(growth, state_of_mapped_blocks_is_kept_and_charged)
 	const unsigned long count = 300;
 	uint64_t blocks_before = blocks(), slab_before = slab_bytes(self);
 	struct hmmrt_page page;
-	unsigned long i;
 	char *at = map_at((void *)FAR, count * BLOCK_BYTES,
 			  PROT_READ | PROT_WRITE, MAP_NORESERVE);
 
 	ASSERT_EQ((void *)FAR, at);
-	for (i = 0; i < count; i++) {
+	for (unsigned long i = 0; i < count; i++) {
 		*(volatile uint64_t *)(at + i * BLOCK_BYTES) = i;
 		ASSERT_EQ(0, prefetch(A, at + i * BLOCK_BYTES, PAGE_BYTES));
 	}
@@ -272,9 +269,8 @@ TEST_F(growth, address_mapped_again_has_new_contents)
 	const size_t len = 3 * BLOCK_BYTES;
 	uint64_t blocks_before = blocks();
 	char *at = ANON(len);
-	unsigned int round;
 
-	for (round = 0; round < 4; round++) {
+	for (unsigned int round = 0; round < 4; round++) {
 		uint64_t first = 1000 * round;
 
 		pages_fill(at, len, first);
@@ -297,13 +293,13 @@ TEST_F(growth, reaping_under_busy_lanes_loses_no_data)
 	const size_t len = 4 * BLOCK_BYTES;
 	double end = seconds_now() + (full_size() ? 60 : 3);
 	char *at = ANON(len);
-	unsigned int rounds = 0, lane;
+	unsigned int rounds = 0;
 
 	while (seconds_now() < end) {
 		char *hole = at + (rounds % 4) * BLOCK_BYTES;
 
 		pages_fill(hole, BLOCK_BYTES, rounds);
-		for (lane = 0; lane < 2; lane++)
+		for (unsigned int lane = 0; lane < 2; lane++)
 			DEV_POST(A, lane, AGENT_SUM,
 				 (uintptr_t)at + lane * PAGE_BYTES,
 				 len - 2 * PAGE_BYTES, PAGE_BYTES);
@@ -313,7 +309,7 @@ TEST_F(growth, reaping_under_busy_lanes_loses_no_data)
 			usleep(60000);
 		ASSERT_EQ(hole,
 			  map_at(hole, BLOCK_BYTES, PROT_READ | PROT_WRITE, 0));
-		for (lane = 0; lane < 2; lane++)
+		for (unsigned int lane = 0; lane < 2; lane++)
 			ASSERT_EQ(0, dev_wait(A, lane, 60).error);
 		pages_fill(hole, BLOCK_BYTES, rounds);
 		ASSERT_SUM(A, hole, BLOCK_BYTES, rounds);
@@ -349,13 +345,13 @@ static void *touch(void *unused)
 static uint64_t run_threads(void)
 {
 	struct sigaction action = { .sa_handler = on_refused }, before;
-	unsigned long i, done = 0;
+	unsigned long done = 0;
 	pthread_attr_t attr;
 
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, 64 << 10);
 	sigaction(SIGSEGV, &action, &before);
-	for (i = 0; i < *nr_threads; i++) {
+	for (unsigned long i = 0; i < *nr_threads; i++) {
 		pthread_t thread;
 		void *rc = NULL;
 
@@ -422,10 +418,10 @@ FIXTURE_TEARDOWN(threads)
 /* Returns how many of these threads ended as they should. */
 static unsigned long run_many_threads(unsigned long count)
 {
-	unsigned long left, some, done = 0;
+	unsigned long some, done = 0;
 	struct outcome outcome;
 
-	for (left = count; left; left -= some) {
+	for (unsigned long left = count; left; left -= some) {
 		some = left < THREADS_AT_ONCE ? left : THREADS_AT_ONCE;
 		outcome = agent_run_threads(some);
 		if (outcome.error || outcome.signal || outcome.value != some)

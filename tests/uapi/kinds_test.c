@@ -303,13 +303,12 @@ DEVICES_FIXTURE_SETUP(anonymous)
 TEST_F(anonymous, memory_first_touched_by_the_device_is_zero)
 {
 	char *dirty = ANON(len);
-	size_t i;
 
 	memset(dirty, 0xa5, len);
 	ASSERT_EQ(0, prefetch(A, dirty, len));
 	ASSERT_EQ(0, munmap(dirty, len));
 	ASSERT_DONE(dev_fill(A, buf, len, 5));
-	for (i = 0; i < len; i += PAGE_BYTES) {
+	for (size_t i = 0; i < len; i += PAGE_BYTES) {
 		uint64_t *words = (uint64_t *)(buf + i);
 
 		ASSERT_EQ(5 + i / PAGE_BYTES, words[0]);
@@ -430,10 +429,8 @@ static const uint8_t made_code[] = { 0xb8, 42, 0, 0, 0, 0xc3 };
 /* Like a JIT compiler: the CPU rewrites code that the device has run. */
 TEST_F(anonymous, device_runs_code_that_the_cpu_rewrote)
 {
-	uint8_t i;
-
 	memcpy(buf, made_code, sizeof(made_code));
-	for (i = 42; i < 46; i++) {
+	for (uint8_t i = 42; i < 46; i++) {
 		ASSERT_EQ(0, mprotect(buf, PAGE_BYTES, PROT_READ | PROT_WRITE));
 		buf[1] = i;
 		ASSERT_EQ(0, mprotect(buf, PAGE_BYTES, PROT_READ | PROT_EXEC));

@@ -18,9 +18,7 @@ FIXTURE_SETUP(knob)
 
 FIXTURE_TEARDOWN(knob)
 {
-	uint32_t knob;
-
-	for (knob = 0; knob < HMMRT_KNOBS; knob++)
+	for (uint32_t knob = 0; knob < HMMRT_KNOBS; knob++)
 		EXPECT_EQ(0, cmd_unset_knob(space, HMMRT_SCOPE_DEVICE, id_of(A),
 					    knob));
 	DEVICES_TEARDOWN();
@@ -62,9 +60,8 @@ static int get(uint32_t scope, uint32_t knob, const char *addr,
 TEST_F(knob, every_knob_reports_name_bounds_and_default)
 {
 	struct hmmrt_knob knob;
-	uint32_t i;
 
-	for (i = 0; i < HMMRT_KNOBS; i++) {
+	for (uint32_t i = 0; i < HMMRT_KNOBS; i++) {
 		ASSERT_EQ(0, get(HMMRT_SCOPE_DEVICE, i, NULL, &knob));
 		EXPECT_NE(0, knob.out_name[0]);
 		EXPECT_EQ(knob.out_default, knob.out_value);

@@ -369,10 +369,9 @@ TEST_F(session, poll_reports_exit_of_the_agent)
 TEST_F(session, agent_killed_in_mid_fault_leaves_the_memory_intact)
 {
 	const size_t len = 8 * BLOCK_BYTES;
-	unsigned int lane;
 
 	pages_fill(buf, len, 1);
-	for (lane = 0; lane < 4; lane++)
+	for (unsigned int lane = 0; lane < 4; lane++)
 		DEV_POST(A, lane, AGENT_SUM, (uintptr_t)buf, len, PAGE_BYTES);
 	usleep(3000);
 	agent_kill(agent_of(A));
@@ -448,7 +447,6 @@ TEST(undone_binding_leaves_nothing_mapped)
 	const unsigned int tries = amount(300, 60);
 	struct hmmrt_gpu_bind bind;
 	struct loop prefetcher;
-	unsigned int i;
 
 	ASSERT_NE(MAP_FAILED, answer);
 	ASSERT_EQ(0, session_open(&session, 1));
@@ -463,7 +461,7 @@ TEST(undone_binding_leaves_nothing_mapped)
 	};
 	ASSERT_EQ(0, mprotect(answer, PAGE_BYTES, PROT_READ));
 	ASSERT_EQ(0, loop_start(&prefetcher, prefetch_both_ways, NULL));
-	for (i = 0; i < tries; i++)
+	for (unsigned int i = 0; i < tries; i++)
 		ASSERT_EQ(-EFAULT, cmd_raw(device->gpu, HMMRT_GPU_IOC_BIND,
 					   answer));
 	loop_stop(&prefetcher);
@@ -477,7 +475,7 @@ TEST(undone_binding_leaves_nothing_mapped)
 	device->token = bind.out_token;
 	device->used_before = device_used_bytes(space, device->id);
 	ASSERT_EQ(0, session_attach(&session));
-	for (i = 0; i < BLOCK_PAGES; i++)
+	for (unsigned int i = 0; i < BLOCK_PAGES; i++)
 		ASSERT_VALUE(1000 + i, dev_read(A, buf + i * PAGE_BYTES));
 	munmap(buf, BLOCK_BYTES);
 	munmap(answer, PAGE_BYTES);
@@ -501,13 +499,11 @@ TEST_F(session, immediate_rebind_gets_all_invalidations)
 	char *fresh = few + BLOCK_BYTES / 2;
 	const unsigned int rounds = amount(8, 3);
 	int64_t used = device->used_before;
-	unsigned int round;
-	size_t at;
 
 	/* Otherwise the next agent, a forked child, would share the pages. */
 	ASSERT_EQ(0, madvise(many, len, MADV_DONTFORK));
 	ASSERT_EQ(0, madvise(few, len, MADV_DONTFORK));
-	for (round = 0; round < rounds; round++) {
+	for (unsigned int round = 0; round < rounds; round++) {
 		struct agent last = device->agent;
 
 		ASSERT_EQ(0, next_begin(&next));
@@ -522,12 +518,12 @@ TEST_F(session, immediate_rebind_gets_all_invalidations)
 		ASSERT_EQ(0, next_take_over(&next));
 		*device = next;
 		device->used_before = used;
-		for (at = len; at; at -= BLOCK_BYTES)
+		for (size_t at = len; at; at -= BLOCK_BYTES)
 			ASSERT_DONE(dev_write(A, fresh + at - BLOCK_BYTES, at));
 		agent_kill(&last);
 		agent_quit(&last);
 
-		for (at = len; at; at -= BLOCK_BYTES) {
+		for (size_t at = len; at; at -= BLOCK_BYTES) {
 			uint64_t *word = (uint64_t *)(fresh + at - BLOCK_BYTES);
 
 			ASSERT_EQ(at, *word);
@@ -633,9 +629,8 @@ TEST_F(order, close_order_loses_no_data)
 static void *touch_far(void *arg)
 {
 	char *far = arg;
-	unsigned int i;
 
-	for (i = 0; i < FAR_PLACES; i++)
+	for (unsigned int i = 0; i < FAR_PLACES; i++)
 		if (pages_check(far + i * FAR_STRIDE + FAR_MOVED, FAR_BYTES,
 				i) != -1)
 			return far;
@@ -667,18 +662,17 @@ TEST(space_ends_while_pages_migrate_back)
 	char *far = mmap(NULL, len, PROT_NONE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	struct hmmrt_gpu_bind bind;
-	unsigned int round, i;
 	pthread_t thread;
 	void *wrong;
 	int gpu;
 
 	ASSERT_NE(MAP_FAILED, far);
-	for (round = 0; round < rounds; round++) {
+	for (unsigned int round = 0; round < rounds; round++) {
 		space = open_manager();
 		gpu = open_gpu(0);
 		ASSERT_EQ(0, cmd_space_create(space));
 		ASSERT_EQ(0, cmd_bind(gpu, space, &bind));
-		for (i = 0; i < FAR_PLACES; i++)
+		for (unsigned int i = 0; i < FAR_PLACES; i++)
 			ASSERT_TRUE(leave_on_device(far + i * FAR_STRIDE,
 						    bind.out_device_id, i));
 		close(gpu);
@@ -697,18 +691,17 @@ TEST_F(session, unmapping_the_mirror_under_faulting_lanes_is_harmless)
 {
 	const size_t len = 8 * BLOCK_BYTES;
 	const unsigned int rounds = amount(60, 20);
-	unsigned int round, lane;
 
-	for (round = 0; round < rounds; round++) {
+	for (unsigned int round = 0; round < rounds; round++) {
 		ASSERT_EQ(0, madvise(buf, len, MADV_DONTNEED));
-		for (lane = 1; lane < 4; lane++)
+		for (unsigned int lane = 1; lane < 4; lane++)
 			DEV_POST(A, lane, AGENT_SUM, (uintptr_t)buf, len,
 				 PAGE_BYTES);
 		usleep(round * 3000 / rounds);
 		ASSERT_EQ(0, agent_unmap(agent_of(A), buf, len));
 		ASSERT_EQ(0, agent_map(agent_of(A), buf, len,
 				       PROT_READ | PROT_WRITE));
-		for (lane = 1; lane < 4; lane++) {
+		for (unsigned int lane = 1; lane < 4; lane++) {
 			struct outcome outcome = dev_wait(A, lane, 60);
 
 			ASSERT_EQ(0, outcome.error);
@@ -723,17 +716,16 @@ TEST_F(session, all_objects_are_released_under_faulting_lanes)
 {
 	const size_t len = 8 * BLOCK_BYTES;
 	struct session_device *device = &session.devices[A];
-	unsigned int lane;
 
 	DEV_SYSCALL(A, SYS_close, session.devices[A].gpu);
-	for (lane = 1; lane < 4; lane++)
+	for (unsigned int lane = 1; lane < 4; lane++)
 		DEV_POST(A, lane, AGENT_SUM, (uintptr_t)buf, len, PAGE_BYTES);
 	close(space);
 	session.space = -1;
 	close(device->gpu);
 	device->gpu = -1;
 	ASSERT_EQ(0, agent_unmap(agent_of(A), (void *)ARENA_BASE, ARENA_BYTES));
-	for (lane = 1; lane < 4; lane++)
+	for (unsigned int lane = 1; lane < 4; lane++)
 		ASSERT_EQ(0, dev_wait(A, lane, 60).error);
 }
 

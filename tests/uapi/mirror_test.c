@@ -58,9 +58,8 @@ TEST_F(mirror, offset_that_is_not_the_address_is_einval)
 	const uintptr_t bad[] = { 0, (uintptr_t)buf, ELSEWHERE + PAGE_BYTES,
 				  ELSEWHERE - PAGE_BYTES,
 				  ELSEWHERE + (1UL << 47) };
-	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(bad); i++)
+	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++)
 		EXPECT_EQ(-EINVAL, agent_mmap(ELSEWHERE, BLOCK_BYTES,
 					      PROT_READ | PROT_WRITE,
 					      MAP_SHARED | MAP_FIXED, bad[i]));
@@ -122,10 +121,9 @@ TEST_F(mirror, mprotect_is_refused)
 	const int protections[] = { PROT_NONE, PROT_READ,
 				    PROT_READ | PROT_EXEC,
 				    PROT_READ | PROT_WRITE };
-	unsigned int i;
 
 	ASSERT_VALUE(1, dev_read(A, buf));
-	for (i = 0; i < ARRAY_SIZE(protections); i++)
+	for (unsigned int i = 0; i < ARRAY_SIZE(protections); i++)
 		ASSERT_EQ(-EINVAL, DEV_SYSCALL(A, SYS_mprotect, (uintptr_t)buf,
 					       PAGE_BYTES, protections[i]));
 	ASSERT_MIRROR_INTACT();
@@ -178,9 +176,7 @@ TEST_F(mirror, child_of_the_agent_does_not_inherit_the_mirror)
 /* Every madvise() advice, and unknown numbers, on a mapping with entries. */
 TEST_F(mirror, madvise_leaves_the_mirror_intact)
 {
-	unsigned int advice;
-
-	for (advice = 0; advice < 128; advice++) {
+	for (unsigned int advice = 0; advice < 128; advice++) {
 		ASSERT_VALUE(1, dev_read(A, buf));
 		DEV_SYSCALL(A, SYS_madvise, (uintptr_t)buf, BLOCK_BYTES,
 			    advice);
@@ -444,10 +440,8 @@ static int page_reset(FIXTURE_DATA(page) *self)
 /* Here the owner may write: the write succeeds, to a private copy. */
 TEST_F(page, is_copied_before_a_write_during_a_signal_storm)
 {
-	unsigned int round;
-
 	ASSERT_EQ(0, mprotect(self->word, PAGE_BYTES, PROT_READ | PROT_WRITE));
-	for (round = 0; round < 100; round++) {
+	for (unsigned int round = 0; round < 100; round++) {
 		ASSERT_EQ(0, page_reset(self));
 		ASSERT_VALUE(self->before, dev_read(A, self->word));
 		ASSERT_VALUE(1, write_under_storm(self->word, 1));

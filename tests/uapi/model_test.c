@@ -173,12 +173,12 @@ static void step_device(struct walk *walk)
 static void step_device_run(struct walk *walk)
 {
 	unsigned int page = any_page(walk), dev = below(walk, MODEL_DEVICES);
-	unsigned int count = any_count(walk, page) % 64, i;
+	unsigned int count = any_count(walk, page) % 64;
 	bool write = below(walk, 2);
 
 	steps_note(&walk->steps, "device %u %s pages %u + %u", dev,
 		   write ? "writes" : "reads", page, count);
-	for (i = 0; i < count && !walk->steps.failures; i++) {
+	for (unsigned int i = 0; i < count && !walk->steps.failures; i++) {
 		device_touches(walk, page + i, dev, write);
 		/* The entries that a write removed affect the next access. */
 		if (write)
@@ -203,12 +203,12 @@ static void cpu_touches(struct walk *walk, unsigned int index, bool write)
 static void step_cpu(struct walk *walk)
 {
 	unsigned int page = any_page(walk);
-	unsigned int count = below(walk, 3) ? 1 : any_count(walk, page), i;
+	unsigned int count = below(walk, 3) ? 1 : any_count(walk, page);
 	bool write = below(walk, 2);
 
 	steps_note(&walk->steps, "the CPU %s pages %u + %u", write ? "writes" : "reads",
 		   page, count);
-	for (i = 0; i < count; i++)
+	for (unsigned int i = 0; i < count; i++)
 		cpu_touches(walk, page + i, write);
 	walk_check_pages(walk, page, count, FEWER);
 }
@@ -370,9 +370,7 @@ static void step_move(struct walk *walk)
 static int child_status(const struct walk *walk, const unsigned int *pages,
 			bool write)
 {
-	unsigned int i;
-
-	for (i = 0; i < CHILD_PAGES; i++) {
+	for (unsigned int i = 0; i < CHILD_PAGES; i++) {
 		volatile uint64_t *word = (uint64_t *)walk_addr(walk, pages[i]);
 
 		if (*word != walk->model.pages[pages[i]].value)
@@ -390,12 +388,12 @@ static int child_status(const struct walk *walk, const unsigned int *pages,
 /* A page shared with the child migrates back for both, without neighbours. */
 static void step_fork(struct walk *walk)
 {
-	unsigned int pages[CHILD_PAGES], i;
+	unsigned int pages[CHILD_PAGES];
 	bool write = below(walk, 2);
 	int status = -1;
 	pid_t pid;
 
-	for (i = 0; i < CHILD_PAGES; i++)
+	for (unsigned int i = 0; i < CHILD_PAGES; i++)
 		pages[i] = any_page(walk);
 	steps_note(&walk->steps, "fork, the child %s pages %u %u %u %u",
 		   write ? "writes" : "reads", pages[0], pages[1], pages[2],
@@ -405,7 +403,7 @@ static void step_fork(struct walk *walk)
 		_exit(child_status(walk, pages, write));
 	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
 		steps_fail(&walk->steps, "child: status %#x", status);
-	for (i = 0; i < CHILD_PAGES; i++)
+	for (unsigned int i = 0; i < CHILD_PAGES; i++)
 		model_migrated_back(&walk->model, pages[i]);
 	model_protect(&walk->model, 0, MODEL_PAGES);
 	walk_check_pages(walk, 0, MODEL_PAGES, FEWER);
@@ -414,7 +412,7 @@ static void step_fork(struct walk *walk)
 /* Advice by itself moves nothing. */
 static void step_advise(struct walk *walk)
 {
-	unsigned int first = any_page(walk), count = any_count(walk, first), i;
+	unsigned int first = any_page(walk), count = any_count(walk, first);
 	unsigned int kind = below(walk, 6);
 	unsigned int location = below(walk, MODEL_ON_HOST + 1);
 	unsigned int pages = 1u << below(walk, 10);
@@ -427,7 +425,7 @@ static void step_advise(struct walk *walk)
 
 	steps_note(&walk->steps, "advice %u of pages %u + %u: %u, %u", kinds[kind], first,
 		   count, location, pages);
-	for (i = first; i < first + count; i++) {
+	for (unsigned int i = first; i < first + count; i++) {
 		struct model_advice *advice = &walk->model.pages[i].advice;
 
 		if (kind < 2)
@@ -477,7 +475,7 @@ static enum model_knob any_knob(struct walk *walk)
 /* Sets or unsets a knob of a range or of the process. */
 static void step_knob(struct walk *walk)
 {
-	unsigned int first = any_page(walk), count = any_count(walk, first), i;
+	unsigned int first = any_page(walk), count = any_count(walk, first);
 	enum model_knob knob = any_knob(walk);
 	unsigned int value = any_value(walk, knob);
 	bool range = below(walk, 2), set = below(walk, 4);
@@ -497,7 +495,7 @@ static void step_knob(struct walk *walk)
 		   count);
 	if (!range)
 		walk->model.knobs[knob] = set ? value + 1 : 0;
-	for (i = first; range && i < first + count; i++)
+	for (unsigned int i = first; range && i < first + count; i++)
 		walk->model.pages[i].advice.knobs[knob] = set ? value + 1 : 0;
 	rc = cmd_knob(space, &arg);
 	if (rc)
@@ -507,13 +505,13 @@ static void step_knob(struct walk *walk)
 /* Pages that are locked at the moment stay, so this retries. */
 static void step_evict(struct walk *walk)
 {
-	unsigned int dev = below(walk, MODEL_DEVICES), try;
+	unsigned int dev = below(walk, MODEL_DEVICES);
 	int rc = walk->evicts ? -EBUSY : 0;
 
 	steps_note(&walk->steps, "device %u is evicted", dev);
 	if (!walk->evicts)
 		return;
-	for (try = 0; rc == -EBUSY && try < 100; try++)
+	for (unsigned int try = 0; rc == -EBUSY && try < 100; try++)
 		rc = faulty_evict(control, dev);
 	if (rc)
 		steps_fail(&walk->steps, "HMMRT_FAULTY_IOC_EVICT: %s", strerror(-rc));
@@ -591,16 +589,15 @@ static int open_devices(bool evicts)
 static int start(struct walk *walk)
 {
 	struct hmmrt_stats stats;
-	unsigned int dev;
 	int rc;
 
 	walk->base = arena_anon(MODEL_PAGES * PAGE_BYTES);
 	if (!walk->base)
 		return -ENOMEM;
 	rc = set_knob(A, HMMRT_KNOB_THRASHING_ENABLE, 0);
-	for (dev = 0; !rc && dev < MODEL_DEVICES; dev++)
+	for (unsigned int dev = 0; !rc && dev < MODEL_DEVICES; dev++)
 		rc = prefetch(dev, walk->base, MODEL_PAGES * PAGE_BYTES);
-	for (dev = 0; !rc && dev < MODEL_DEVICES; dev++) {
+	for (unsigned int dev = 0; !rc && dev < MODEL_DEVICES; dev++) {
 		rc = cmd_stats(space, id_of(dev), &stats);
 		walk->faults_before[dev] = stats.out_device_faults;
 	}

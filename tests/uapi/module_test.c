@@ -34,9 +34,7 @@ FIXTURE_TEARDOWN(modules)
 
 TEST_F(modules, device_module_reloads_repeatedly)
 {
-	unsigned int i;
-
-	for (i = 0; i < 5; i++) {
+	for (unsigned int i = 0; i < 5; i++) {
 		ASSERT_EQ(0, module_insert("hmmrt_simgpu", ""));
 		ASSERT_EQ(-EEXIST, module_insert("hmmrt_simgpu", ""));
 		ASSERT_EQ(0, module_remove("hmmrt_simgpu"));
@@ -94,9 +92,8 @@ TEST_F(modules, bad_parameters_are_refused)
 		"devices=nonsense", "memory=64,0", "memory=64,15,16",
 		"node=-2",	    "node=0,1023", "node=-1,nowhere",
 	};
-	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(bad); i++)
+	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++)
 		EXPECT_EQ(-EINVAL, insert_with_bad(bad[i]));
 }
 
@@ -105,7 +102,6 @@ TEST_F(modules, device_count_and_memory_match_the_parameters)
 	struct hmmrt_device_info device;
 	struct hmmrt_info info;
 	int fd = open_manager();
-	uint32_t id;
 
 	ASSERT_EQ(0, cmd_info(fd, &info));
 	ASSERT_EQ(0, info.out_devices);
@@ -113,7 +109,7 @@ TEST_F(modules, device_count_and_memory_match_the_parameters)
 	ASSERT_EQ(0, module_insert("hmmrt_simgpu", "devices=16 memory=2"));
 	ASSERT_EQ(0, cmd_info(fd, &info));
 	EXPECT_EQ(16, info.out_devices);
-	for (id = 0; id < 16; id++) {
+	for (uint32_t id = 0; id < 16; id++) {
 		char name[HMMRT_DEVICE_NAME_LEN];
 
 		ASSERT_EQ(0, cmd_device_info(fd, id, &device));
@@ -152,7 +148,6 @@ TEST_F(modules, failed_self_test_disables_duplicates)
 	const size_t len = 16 * PAGE_BYTES;
 	struct hmmrt_prefetch result;
 	struct hmmrt_info info;
-	uint64_t i;
 
 	ASSERT_EQ(0, module_remove("hmmrt"));
 	ASSERT_EQ(0, module_insert("hmmrt", "write_in_place=1"));
@@ -165,7 +160,7 @@ TEST_F(modules, failed_self_test_disables_duplicates)
 	buf = ANON(2 * BLOCK_BYTES);
 	pages_fill(buf, len, 1);
 	EXPECT_EQ(0, advise(buf, len, SET_READ_MOSTLY));
-	for (i = 1; i < 4; i++) {
+	for (uint64_t i = 1; i < 4; i++) {
 		*(uint64_t *)buf = i;
 		ASSERT_VALUE(i, dev_read(A, buf));
 	}
@@ -326,9 +321,8 @@ TEST_F(modules, removal_migrates_back_pages_of_a_fork_child)
 TEST_F(modules, removal_waits_until_the_last_pages_are_freed)
 {
 	struct orphan orphan;
-	unsigned int round;
 
-	for (round = 0; round < 10; round++) {
+	for (unsigned int round = 0; round < 10; round++) {
 		ASSERT_EQ(0, module_insert("hmmrt_simgpu",
 					   "devices=1 memory=8"));
 		ASSERT_TRUE(orphan_begin(&orphan, true));

@@ -71,9 +71,8 @@ static bool migrate_back(bool by_fault, uint64_t first)
 TEST_F(numa, prefetch_to_a_node_moves_pages_there)
 {
 	struct hmmrt_prefetch result;
-	unsigned int round;
 
-	for (round = 0; round < 4; round++) {
+	for (unsigned int round = 0; round < 4; round++) {
 		const int node = round % 2;
 
 		ASSERT_EQ(0, put_on_device(round));
@@ -101,10 +100,9 @@ TEST_F(numa, offline_node_is_einval)
 {
 	const uint32_t nodes[] = { numa_max_node() + 1, 63, 64,
 				   HMMRT_LOCATION_MAX_NODE };
-	size_t i;
 
 	ASSERT_EQ(0, put_on_device(1));
-	for (i = 0; i < ARRAY_SIZE(nodes); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++) {
 		EXPECT_EQ(-EINVAL, prefetch(ON_NODE(nodes[i]), buf, LEN));
 		EXPECT_EQ(-EINVAL, prefer(nodes[i]));
 	}
@@ -114,9 +112,7 @@ TEST_F(numa, offline_node_is_einval)
 /* Each test of a policy covers a prefetch to the host and CPU faults. */
 TEST_F(numa, without_a_policy_pages_go_to_the_node_of_the_cpu)
 {
-	unsigned int i;
-
-	for (i = 0; i < 4; i++) {
+	for (unsigned int i = 0; i < 4; i++) {
 		ASSERT_EQ(0, put_on_device(i));
 		ASSERT_TRUE(run_on_node(i / 2));
 		ASSERT_TRUE(migrate_back(i % 2, i));
@@ -127,9 +123,8 @@ TEST_F(numa, without_a_policy_pages_go_to_the_node_of_the_cpu)
 TEST_F(numa, policy_of_the_mapping_selects_the_node)
 {
 	const int modes[] = { MPOL_BIND, MPOL_PREFERRED };
-	unsigned int i;
 
-	for (i = 0; i < 8; i++) {
+	for (unsigned int i = 0; i < 8; i++) {
 		const int node = i / 2 % 2;
 
 		ASSERT_EQ(0, set_policy(buf, LEN, MPOL_BIND, 1 << !node));
@@ -142,10 +137,8 @@ TEST_F(numa, policy_of_the_mapping_selects_the_node)
 
 TEST_F(numa, interleaved_mapping_migrates_back_to_both_nodes_in_turn)
 {
-	unsigned int i;
-
 	ASSERT_EQ(0, set_policy(buf, LEN, MPOL_INTERLEAVE, 3));
-	for (i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < 2; i++) {
 		ASSERT_EQ(0, put_on_device(i));
 		ASSERT_TRUE(migrate_back(i % 2, i));
 		ASSERT_EQ(PAGES / 2, pages_on_node(buf, 0));
@@ -155,9 +148,7 @@ TEST_F(numa, interleaved_mapping_migrates_back_to_both_nodes_in_turn)
 
 TEST_F(numa, policy_of_the_process_selects_the_node)
 {
-	unsigned int i;
-
-	for (i = 0; i < 4; i++) {
+	for (unsigned int i = 0; i < 4; i++) {
 		const unsigned long nodes = 1 << i / 2;
 
 		ASSERT_EQ(0, put_on_device(i));
@@ -170,9 +161,7 @@ TEST_F(numa, policy_of_the_process_selects_the_node)
 
 TEST_F(numa, advised_node_overrides_the_policy)
 {
-	unsigned int i;
-
-	for (i = 0; i < 4; i++) {
+	for (unsigned int i = 0; i < 4; i++) {
 		const int node = i / 2;
 
 		ASSERT_EQ(0, set_policy(buf, LEN, MPOL_BIND, 1 << !node));
@@ -248,12 +237,11 @@ TEST_F(numa, move_pages_leaves_pages_on_the_device)
 
 TEST_F(numa, move_pages_moves_pages_that_the_device_maps)
 {
-	unsigned int round;
 	int status[PAGES];
 
 	ASSERT_EQ(0, set_policy(buf, LEN, MPOL_BIND, 1));
 	ASSERT_EQ(0, advise(buf, LEN, SET_NO_MIGRATE));
-	for (round = 0; round < 4; round++) {
+	for (unsigned int round = 0; round < 4; round++) {
 		const int node = !(round % 2);
 
 		ASSERT_DONE(dev_fill(A, buf, LEN, round));
@@ -271,11 +259,11 @@ TEST_F(numa, move_pages_moves_pages_that_the_device_maps)
 static unsigned int pages_mapped(void)
 {
 	static struct hmmrt_page pages[PAGES];
-	unsigned int i, count = 0;
+	unsigned int count = 0;
 
 	if (cmd_pages(space, buf, LEN, pages))
 		return 0;
-	for (i = 0; i < PAGES; i++)
+	for (unsigned int i = 0; i < PAGES; i++)
 		count += !!(pages[i].mapped_by & 1u << id_of(A));
 	return count;
 }
@@ -286,14 +274,14 @@ static unsigned int pages_mapped(void)
  */
 TEST_F(numa, move_pages_preserves_accessed_by_mappings)
 {
-	unsigned int round, ms;
+	unsigned int ms;
 	int status[PAGES];
 
 	ASSERT_EQ(0, set_policy(buf, LEN, MPOL_BIND, 1));
 	pages_fill(buf, LEN, 1);
 	ASSERT_EQ(0, advise_at(buf, LEN, SET_ACCESSED_BY, A));
 	ASSERT_EQ(PAGES, pages_mapped());
-	for (round = 0; round < 10; round++) {
+	for (unsigned int round = 0; round < 10; round++) {
 		ASSERT_EQ(0, page_status(buf, !(round % 2), status));
 		for (ms = 0; ms < 10000 && pages_mapped() < PAGES; ms++)
 			usleep(1000);
@@ -330,11 +318,10 @@ static bool count_while_pages_move(void)
 	const uint64_t rounds = 100;
 	struct outcome outcome;
 	int status[PAGES];
-	uint64_t round;
 
 	*(volatile uint64_t *)buf = 0;
 	agent_post(agent_of(A), 0, AGENT_ADD, args, ARRAY_SIZE(args));
-	for (round = 0; round < rounds; round++) {
+	for (uint64_t round = 0; round < rounds; round++) {
 		__atomic_fetch_add((uint64_t *)buf, 1, __ATOMIC_RELAXED);
 		if (page_status(buf, round % 2, status) < 0)
 			return false;
@@ -386,18 +373,14 @@ FIXTURE(balancing) {
 
 static void scan_often(FIXTURE_DATA(balancing) *self)
 {
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(scans); i++)
+	for (unsigned int i = 0; i < ARRAY_SIZE(scans); i++)
 		if (read_word(scans[i].path, self->scans_before[i]))
 			write_text(scans[i].path, scans[i].text);
 }
 
 static void scan_as_before(FIXTURE_DATA(balancing) *self)
 {
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(scans); i++)
+	for (unsigned int i = 0; i < ARRAY_SIZE(scans); i++)
 		if (self->scans_before[i][0])
 			write_text(scans[i].path, self->scans_before[i]);
 }
@@ -426,9 +409,7 @@ FIXTURE_TEARDOWN(balancing)
 /* Reads the buffer 1000 times and checks it: balancing depends on CPU time. */
 static bool read_often(const char *buf, uint64_t first)
 {
-	unsigned int i;
-
-	for (i = 0; i < 1000; i++)
+	for (unsigned int i = 0; i < 1000; i++)
 		if (pages_check(buf, LEN, first) >= 0)
 			return false;
 	return true;
@@ -517,9 +498,8 @@ static int move_rest(const FIXTURE_DATA(full_node) *self)
 {
 	int status[NODES_PAGES];
 	int before, n, moved = 0;
-	size_t at;
 
-	for (at = 0; at + LEN <= self->filled; at += LEN) {
+	for (size_t at = 0; at + LEN <= self->filled; at += LEN) {
 		before = pages_on_node(self->rest + at, 1);
 		if (before == NODES_PAGES)
 			continue;
@@ -535,10 +515,9 @@ static int move_rest(const FIXTURE_DATA(full_node) *self)
 /* Repeats while the kernel still finds memory on the node. */
 static bool fill_up(FIXTURE_DATA(full_node) *self)
 {
-	unsigned int round;
 	long long left;
 
-	for (round = 0; round < FILL_ROUNDS; round++) {
+	for (unsigned int round = 0; round < FILL_ROUNDS; round++) {
 		if (!fill_rest(self, &left))
 			return false;
 		usleep(100000);
@@ -597,10 +576,9 @@ FIXTURE_TEARDOWN(full_node)
 
 static int count_on_node(const char *buf, size_t len, int node)
 {
-	size_t at;
 	int n = 0;
 
-	for (at = 0; at < len; at += LEN)
+	for (size_t at = 0; at < len; at += LEN)
 		n += pages_on_node(buf + at, node);
 	return n;
 }
@@ -613,9 +591,8 @@ static uint64_t recount_on_node(const char *buf, size_t len, int node,
 				uint64_t wanted)
 {
 	int n = count_on_node(buf, len, node);
-	unsigned int try;
 
-	for (try = 0; try < 1000 && (uint64_t)n != wanted; try++) {
+	for (unsigned int try = 0; try < 1000 && (uint64_t)n != wanted; try++) {
 		usleep(10000);
 		n = count_on_node(buf, len, node);
 	}
@@ -696,13 +673,12 @@ TEST_F(nearest, devices_report_their_nearest_node)
 {
 	const int expected[] = { 1, -1, 0, 0 };
 	struct hmmrt_device_info info;
-	unsigned int i;
 	int fd;
 
 	ASSERT_EQ(0, module_insert("hmmrt_simgpu",
 				   "devices=4 memory=2 node=1,-1,0"));
 	fd = open_manager();
-	for (i = 0; i < ARRAY_SIZE(expected); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(expected); i++) {
 		ASSERT_EQ(0, cmd_device_info(fd, i, &info));
 		EXPECT_EQ(expected[i], info.out_numa_node);
 	}
@@ -714,21 +690,20 @@ TEST_F(nearest, memory_of_a_device_is_allocated_on_its_node)
 {
 	const unsigned long node_0 = 1;
 	long long before[2], after[2];
-	unsigned int i;
 
 	ASSERT_EQ(0, module_insert("hmmrt_simgpu",
 				   "devices=2 memory=64 node=1,0"));
 	DEVICES_SETUP();
 	buf = ANON(64 * MIB);
 	ASSERT_EQ(0, set_mempolicy(MPOL_BIND, &node_0, 8 * sizeof(node_0)));
-	for (i = 0; i < 2; i++)
+	for (unsigned int i = 0; i < 2; i++)
 		numa_node_size64(i, &before[i]);
 	/*
 	 * The buffer is not populated: the device gets zeroes, no page is
 	 * copied.
 	 */
 	ASSERT_EQ(0, prefetch(A, buf, 64 * MIB));
-	for (i = 0; i < 2; i++)
+	for (unsigned int i = 0; i < 2; i++)
 		numa_node_size64(i, &after[i]);
 	ASSERT_LT((long long)(48 * MIB), before[1] - after[1]);
 	ASSERT_GT((long long)(16 * MIB), before[0] - after[0]);

@@ -59,9 +59,7 @@ TEST_F(access, new_memory_reads_zero_by_the_device)
 /* The memory that an earlier object has left is not seen. */
 TEST_F(access, memory_reads_zero_after_an_object_with_contents)
 {
-	unsigned int round;
-
-	for (round = 0; round < 3; round++) {
+	for (unsigned int round = 0; round < 3; round++) {
 		ASSERT_EQ(0, grant(A, OBJECT_WRITE));
 		ASSERT_VALUE(0, agent_sum(agent_of(A), buf, OBJECT_BYTES, 512));
 		ASSERT_DONE(agent_fill(agent_of(A), buf, OBJECT_BYTES, 64, 1));
@@ -158,9 +156,7 @@ TEST_F(access, right_to_read_refuses_writes)
 
 TEST_F(access, removed_rights_refuse_the_next_access)
 {
-	unsigned int round;
-
-	for (round = 1; round < 20; round++) {
+	for (unsigned int round = 1; round < 20; round++) {
 		ASSERT_EQ(0, grant(A, OBJECT_WRITE));
 		ASSERT_DONE(dev_write(A, buf, round));
 		ASSERT_EQ(0, grant(A, 0));
@@ -177,10 +173,9 @@ TEST_F(access, removed_rights_refuse_the_next_access)
 static bool start_counting(struct agent *agent, uint64_t *word, uint64_t *seen)
 {
 	const uint64_t args[] = { (uintptr_t)word, 1UL << 50 };
-	unsigned int try;
 
 	agent_post(agent, 0, AGENT_ADD, args, 2);
-	for (try = 0; try < 30000; try++) {
+	for (unsigned int try = 0; try < 30000; try++) {
 		if (__atomic_load_n(seen, __ATOMIC_RELAXED) > 100)
 			return true;
 		usleep(1000);
@@ -200,9 +195,8 @@ static bool is_steady(const uint64_t *word)
 TEST_F(access, device_stops_before_the_call_that_removes_rights_returns)
 {
 	uint64_t *word = word_of(buf, 0);
-	unsigned int round;
 
-	for (round = 0; round < 5; round++) {
+	for (unsigned int round = 0; round < 5; round++) {
 		*word = 0;
 		ASSERT_EQ(0, grant(A, OBJECT_WRITE));
 		ASSERT_TRUE(start_counting(agent_of(A), word, word));
@@ -216,18 +210,17 @@ TEST_F(access, device_stops_before_the_call_that_removes_rights_returns)
 TEST_F(access, all_devices_stop_before_munmap_returns)
 {
 	char *other = object_map(object, OBJECT_BYTES, RW, 0);
-	unsigned int device;
 
 	ASSERT_NE(NULL, other);
 	ASSERT_EQ(0, grant_all(OBJECT_WRITE));
-	for (device = A; device < DEVICES; device++)
+	for (unsigned int device = A; device < DEVICES; device++)
 		ASSERT_TRUE(start_counting(agent_of(device),
 					   word_of(buf, device),
 					   word_of(other, device)));
 	ASSERT_EQ(0, munmap(buf, OBJECT_BYTES));
 	EXPECT_TRUE(is_steady(word_of(other, A)));
 	EXPECT_TRUE(is_steady(word_of(other, B)));
-	for (device = A; device < DEVICES; device++) {
+	for (unsigned int device = A; device < DEVICES; device++) {
 		ASSERT_REFUSED(SIGSEGV, EFAULT,
 			       agent_wait(agent_of(device), 0, 60));
 		ASSERT_REFUSED(SIGSEGV, EFAULT,
@@ -309,10 +302,9 @@ TEST_F(access, advice_and_prefetches_leave_rights_alone)
 	const uint32_t kinds[] = {
 		SET_READ_MOSTLY, UNSET_READ_MOSTLY, SET_NO_MIGRATE, UNSET_NO_MIGRATE,
 	};
-	unsigned int i;
 
 	ASSERT_EQ(0, grant(A, OBJECT_READ));
-	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(kinds); i++) {
 		ASSERT_EQ(0, advise(buf, OBJECT_BYTES, kinds[i]));
 		EXPECT_EQ(OBJECT_READ, access_of(buf, OBJECT_BYTES));
 	}
@@ -350,10 +342,9 @@ TEST_F(access, mapping_at_an_offset_shows_that_part)
 {
 	const size_t pages[] = { 1, 17, BLOCK_PAGES - 1, BLOCK_PAGES,
 				 OBJECT_PAGES - 1 };
-	unsigned int i;
 
 	pages_fill(buf, OBJECT_BYTES, 1);
-	for (i = 0; i < ARRAY_SIZE(pages); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(pages); i++) {
 		size_t offset = pages[i] * PAGE_BYTES;
 		size_t len = OBJECT_BYTES - offset;
 		char *part = object_map(object, len, RW, offset);
@@ -376,14 +367,13 @@ TEST_F(access, parts_in_any_order_show_their_pages)
 {
 	char *parts = ANON(BLOCK_BYTES);
 	const size_t len = 8 * PAGE_BYTES;
-	unsigned int i;
 
 	pages_fill(buf, OBJECT_BYTES, 1);
-	for (i = 0; i < 3; i++)
+	for (unsigned int i = 0; i < 3; i++)
 		ASSERT_EQ(0, object_map_at(object, parts + i * len, len, RW,
 					   (2 - i) * 100 * PAGE_BYTES));
 	ASSERT_EQ(0, set_access(parts, 3 * len, A, OBJECT_WRITE));
-	for (i = 0; i < 3; i++)
+	for (unsigned int i = 0; i < 3; i++)
 		ASSERT_SUM(A, parts + i * len, len, 1 + (2 - i) * 100);
 	/* The anonymous memory behind them is in the same block. */
 	ASSERT_DONE(dev_write(A, parts + 3 * len, 77));
@@ -514,10 +504,8 @@ TEST_F(access, mremap_moves_the_bytes_and_ends_the_rights)
 
 TEST_F(access, cpu_and_device_see_what_the_other_has_written)
 {
-	unsigned int round;
-
 	ASSERT_EQ(0, grant(A, OBJECT_WRITE));
-	for (round = 1; round <= 3; round++) {
+	for (unsigned int round = 1; round <= 3; round++) {
 		pages_fill(buf, OBJECT_BYTES, 1000 * round);
 		ASSERT_SUM(A, buf, OBJECT_BYTES, 1000 * round);
 		ASSERT_DONE(dev_fill(A, buf, OBJECT_BYTES, 9000 * round));
@@ -529,10 +517,9 @@ TEST_F(access, cpu_and_device_see_what_the_other_has_written)
 TEST_F(access, cpu_and_device_take_turns_on_a_word)
 {
 	uint64_t *word = word_of(buf, 1) + 3, value = 0;
-	unsigned int round;
 
 	ASSERT_EQ(0, grant(A, OBJECT_WRITE));
-	for (round = 0; round < 100; round++) {
+	for (unsigned int round = 0; round < 100; round++) {
 		ASSERT_EQ(value, *word);
 		*word = ++value;
 		ASSERT_VALUE(value, dev_read(A, word));
@@ -548,19 +535,17 @@ TEST_F(access, writes_of_all_to_one_page_are_kept)
 {
 	const uint64_t times = amount(20000, 5000);
 	uint64_t *words = word_of(buf, 2), args[2] = { 0, times };
-	unsigned int device;
-	uint64_t i;
 
-	for (device = A; device < DEVICES; device++) {
+	for (unsigned int device = A; device < DEVICES; device++) {
 		ASSERT_EQ(0, grant(device, OBJECT_WRITE));
 		args[0] = (uintptr_t)&words[device];
 		agent_post(agent_of(device), 0, AGENT_ADD, args, 2);
 	}
-	for (i = 0; i < times; i++)
+	for (uint64_t i = 0; i < times; i++)
 		__atomic_fetch_add(&words[DEVICES], 1, __ATOMIC_RELAXED);
-	for (device = A; device < DEVICES; device++)
+	for (unsigned int device = A; device < DEVICES; device++)
 		ASSERT_DONE(agent_wait(agent_of(device), 0, 100));
-	for (device = A; device <= DEVICES; device++)
+	for (unsigned int device = A; device <= DEVICES; device++)
 		EXPECT_EQ(times, words[device]);
 }
 

@@ -97,11 +97,9 @@ static uint64_t number_in(const char *path)
  */
 static bool mount_v1(void)
 {
-	unsigned int try;
-
 	write_text(CONTROLLERS, "-memory");
 	mkdir(V1, 0755);
-	for (try = 0; try < 50; try++) {
+	for (unsigned int try = 0; try < 50; try++) {
 		if (!mount("cgroup", V1, "cgroup", 0, "memory"))
 			return true;
 		if (errno != EBUSY)
@@ -133,9 +131,7 @@ static int memory_cgroups(void)
  */
 static bool unmount_v1(void)
 {
-	unsigned int try;
-
-	for (try = 0; try < 400 && memory_cgroups() > 1; try++) {
+	for (unsigned int try = 0; try < 400 && memory_cgroups() > 1; try++) {
 		write_text(V1_CGROUP "/memory.force_empty", "0");
 		rmdir(V1_CGROUP);
 		write_text("/proc/sys/vm/drop_caches", "3");
@@ -143,7 +139,7 @@ static bool unmount_v1(void)
 	}
 	umount(V1);
 	rmdir(V1);
-	for (try = 0; try < 400; try++) {
+	for (unsigned int try = 0; try < 400; try++) {
 		if (write_text(CONTROLLERS, "+memory"))
 			return true;
 		usleep(100000);
@@ -156,7 +152,6 @@ static bool unmount_v1(void)
 static int live_in_v1(void)
 {
 	uint64_t before;
-	unsigned int i;
 
 	if (!write_text(V1_CGROUP "/cgroup.procs", "0") ||
 	    session_start(&session, 1, 1))
@@ -171,7 +166,7 @@ static int live_in_v1(void)
 	/* What the kernel keeps for memory that a device uses. */
 	buf = arena_anon(V1_BLOCKS * BLOCK_BYTES);
 	before = number_in(V1_CGROUP "/memory.kmem.usage_in_bytes");
-	for (i = 0; i < V1_BLOCKS; i++)
+	for (unsigned int i = 0; i < V1_BLOCKS; i++)
 		if (dev_write(A, buf + i * BLOCK_BYTES, 1).error)
 			return 5;
 	if (number_in(V1_CGROUP "/memory.kmem.usage_in_bytes") <
@@ -387,7 +382,6 @@ TEST_F(charge, shortage_of_less_than_a_second_is_no_error)
 	const size_t len = 2 * BLOCK_BYTES, used = BLOCK_BYTES;
 	uint64_t sig = SIGBUS, lasted = 1000;
 	struct pollfd reply = { .events = POLLIN };
-	unsigned int try;
 	bool answered;
 	int object;
 
@@ -395,7 +389,7 @@ TEST_F(charge, shortage_of_less_than_a_second_is_no_error)
 		SKIP(return, "the memory controller is not available");
 	object = start_owner(self, len, used);
 	reply.fd = self->socket;
-	for (try = 0; try < 20 && sig && lasted >= 900; try++) {
+	for (unsigned int try = 0; try < 20 && sig && lasted >= 900; try++) {
 		ASSERT_LE(0, object);
 		close(object);
 		ASSERT_TRUE(stop_growth());
@@ -416,7 +410,6 @@ TEST_F(charge, shortage_of_less_than_a_second_is_no_error)
 TEST_F(charge, charge_ends_with_the_object)
 {
 	const size_t len = 6 * BLOCK_BYTES;
-	unsigned int try;
 	int object;
 
 	if (!make_cgroup())
@@ -429,7 +422,7 @@ TEST_F(charge, charge_ends_with_the_object)
 	self->owner = 0;
 	EXPECT_LE(len, number_in(CGROUP "/memory.current"));
 	close(object);
-	for (try = 0;
+	for (unsigned int try = 0;
 	     try < 300 && number_in(CGROUP "/memory.current") >= len / 4; try++)
 		usleep(100000);
 	EXPECT_GT(len / 4, number_in(CGROUP "/memory.current"));
@@ -510,12 +503,12 @@ static pid_t start_member(int socket, uint64_t may_lock, int (*run)(int socket))
 
 TEST_F(charge, pinned_objects_in_system_memory_are_locked_memory)
 {
-	int sockets[2], object = -1, status, round;
+	int sockets[2], object = -1, status;
 	uint64_t number;
 	pid_t pid;
 
 	/* In the second round nothing of the first is left. */
-	for (round = 0; round < 2; round++) {
+	for (int round = 0; round < 2; round++) {
 		ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC,
 					0, sockets));
 		pid = start_member(sockets[1], 3 * BLOCK_BYTES, lock_objects);
@@ -845,9 +838,8 @@ static uint64_t most_bytes(void)
 	struct hmmrt_device_info info;
 	uint64_t bytes = 0;
 	struct sysinfo system;
-	uint32_t id;
 
-	for (id = 0; id < HMMRT_MAX_DEVICES; id++)
+	for (uint32_t id = 0; id < HMMRT_MAX_DEVICES; id++)
 		if (!cmd_device_info(space, id, &info))
 			bytes += info.out_memory_bytes;
 	if (sysinfo(&system))
@@ -862,10 +854,9 @@ TEST_F(limit, object_larger_than_all_memory_is_enomem)
 		most + BLOCK_BYTES, 20UL << 40, 1UL << 62, -BLOCK_BYTES,
 	};
 	struct hmmrt_object_info info = { 0 };
-	unsigned int i;
 	int object;
 
-	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(sizes); i++) {
 		EXPECT_EQ(-ENOMEM, create_at(A, sizes[i], MIGRATABLE))
 		{
 			TH_LOG("%#lx bytes", sizes[i]);
@@ -884,9 +875,8 @@ TEST_F(limit, object_larger_than_all_memory_is_enomem)
 static int create_unused(void)
 {
 	const uint64_t most = most_bytes();
-	unsigned int i;
 
-	for (i = 0; i < 400; i++)
+	for (unsigned int i = 0; i < 400; i++)
 		if (create_at(A, most, MIGRATABLE) < 0)
 			return 1;
 	return 0;
@@ -905,18 +895,17 @@ TEST_F(limit, objects_without_memory_take_none)
 TEST_F(limit, full_device_is_enomem_and_nothing_is_lost)
 {
 	char *bufs[CHUNKS];
-	unsigned int i;
 	uint64_t first;
 
-	for (i = 0; i < CHUNKS; i++) {
+	for (unsigned int i = 0; i < CHUNKS; i++) {
 		bufs[i] = MEMORY(1, 0);
 		pages_fill(bufs[i], BLOCK_BYTES, 1000 * i);
 	}
 	EXPECT_EQ((int64_t)DEVICE_BYTES, used(A));
-	for (i = 1; i < 4; i++)
+	for (unsigned int i = 1; i < 4; i++)
 		EXPECT_EQ(-ENOMEM, create(i));
 	EXPECT_EQ((int64_t)DEVICE_BYTES, used(A));
-	for (i = 0; i < CHUNKS; i++) {
+	for (unsigned int i = 0; i < CHUNKS; i++) {
 		first = 1000 * i;
 		ASSERT_SUM(A, bufs[i], BLOCK_BYTES, first);
 		EXPECT_EQ(-1, pages_check(bufs[i], BLOCK_BYTES, first));
@@ -963,12 +952,11 @@ TEST_F(limit, ordinary_pages_give_way_to_an_object)
 TEST_F(limit, scattered_pages_give_way_to_an_object)
 {
 	char *pages = arena_anon(DEVICE_BYTES), *buf;
-	size_t at;
 
 	ASSERT_NE(NULL, pages);
 	pages_fill(pages, DEVICE_BYTES, 1);
 	/* A page in each chunk, where the module divides them so. */
-	for (at = 0; at < DEVICE_BYTES; at += BLOCK_BYTES)
+	for (size_t at = 0; at < DEVICE_BYTES; at += BLOCK_BYTES)
 		ASSERT_EQ(0, prefetch(A, pages + at, BLOCK_BYTES / 2));
 	buf = MEMORY(CHUNKS, 0);
 	ASSERT_USABLE(buf, DEVICE_BYTES, 70);
@@ -1064,12 +1052,11 @@ struct creator {
 static void *create_and_free(void *arg)
 {
 	struct creator *creator = arg;
-	unsigned long round;
 	uint64_t *words;
 	size_t len;
 	int object;
 
-	for (round = 0; !creator->rc && round < ROUNDS; round++) {
+	for (unsigned long round = 0; !creator->rc && round < ROUNDS; round++) {
 		len = (1 + (unsigned int)rand_r(&creator->seed) % 4) *
 		      BLOCK_BYTES;
 		object = create_at(A, len, 0);
@@ -1097,15 +1084,15 @@ static void *create_and_free(void *arg)
 TEST_F(limit, threads_that_create_and_free_share_the_device)
 {
 	struct creator creators[CREATORS] = { 0 };
-	unsigned int i, created = 0, seed = test_seed();
+	unsigned int created = 0, seed = test_seed();
 	int object;
 
-	for (i = 0; i < CREATORS; i++) {
+	for (unsigned int i = 0; i < CREATORS; i++) {
 		creators[i].seed = seed + i;
 		ASSERT_EQ(0, pthread_create(&creators[i].thread, NULL,
 					    create_and_free, &creators[i]));
 	}
-	for (i = 0; i < CREATORS; i++) {
+	for (unsigned int i = 0; i < CREATORS; i++) {
 		ASSERT_EQ(0, pthread_join(creators[i].thread, NULL));
 		EXPECT_EQ(0, creators[i].rc);
 		created += creators[i].created;

@@ -34,12 +34,11 @@ OBJECT_FIXTURE(place, .devices = DEVICES, .lanes = LANES,
 TEST_F(place, set_access_maps_pinned_memory_without_faults)
 {
 	const uint32_t locations[] = { A, B, HOST };
-	unsigned int i, device;
 	uint64_t faults;
 
-	for (i = 0; i < ARRAY_SIZE(locations); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(locations); i++) {
 		ASSERT_EQ(0, object_start(locations[i], OBJECT_BYTES, 0));
-		for (device = A; device < DEVICES; device++) {
+		for (unsigned int device = A; device < DEVICES; device++) {
 			faults = stats_of(device).out_device_faults;
 			ASSERT_DONE(dev_fill(device, buf, OBJECT_BYTES,
 					     7 + device));
@@ -55,13 +54,12 @@ TEST_F(place, pinned_memory_is_reported_where_it_is)
 	const uint32_t locations[] = { A, B, HOST };
 	const uint32_t all = 1u << id_of(A) | 1u << id_of(B);
 	static struct hmmrt_page pages[OBJECT_PAGES];
-	unsigned int i, page;
 
-	for (i = 0; i < ARRAY_SIZE(locations); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(locations); i++) {
 		ASSERT_EQ(0, object_start(locations[i], OBJECT_BYTES, 0));
 		EXPECT_AT(locations[i], buf, OBJECT_BYTES);
 		ASSERT_EQ(0, cmd_pages(space, buf, OBJECT_BYTES, pages));
-		for (page = 0; page < OBJECT_PAGES; page++) {
+		for (unsigned int page = 0; page < OBJECT_PAGES; page++) {
 			ASSERT_EQ(location_of(locations[i]),
 				  pages[page].location);
 			ASSERT_EQ(all, pages[page].mapped_by & all);
@@ -102,11 +100,10 @@ TEST_F(place, pinned_memory_is_never_evicted)
 	const size_t len = amount(4 * DEVICE_BYTES, 2 * DEVICE_BYTES);
 	char *pages = ANON(len);
 	uint64_t faults;
-	unsigned int i;
 
 	ASSERT_EQ(0, object_start(A, DEVICE_BYTES / 2, 0));
 	pages_fill(buf, object_bytes, 1);
-	for (i = 1; i < 3; i++) {
+	for (unsigned int i = 1; i < 3; i++) {
 		ASSERT_DONE(dev_fill(A, pages, len, 1000 * i));
 		ASSERT_SUM(A, pages, len, 1000 * i);
 	}
@@ -163,13 +160,12 @@ TEST_F(place, migratable_memory_moves_from_device_to_device)
 TEST_F(place, prefetch_moves_migratable_memory_both_ways)
 {
 	struct hmmrt_prefetch result;
-	unsigned int round;
 
 	ASSERT_EQ(0, object_start(A, OBJECT_BYTES, MIGRATABLE));
 	ASSERT_DONE(dev_fill(A, buf, OBJECT_BYTES, 3));
 	ASSERT_EQ(0, prefetch_result(A, buf, OBJECT_BYTES, &result));
 	EXPECT_EQ(OBJECT_PAGES, result.out_pages_there);
-	for (round = 0; round < 3; round++) {
+	for (unsigned int round = 0; round < 3; round++) {
 		ASSERT_EQ(0, prefetch_result(HOST, buf, OBJECT_BYTES, &result));
 		EXPECT_EQ(OBJECT_PAGES, result.out_pages_moved);
 		EXPECT_AT(HOST, buf, OBJECT_BYTES);
@@ -218,7 +214,6 @@ TEST_F(place, memory_that_may_not_migrate_is_used_in_place)
 TEST_F(place, all_mappings_follow_a_block_that_moves)
 {
 	char *other;
-	unsigned int round;
 
 	ASSERT_EQ(0, object_start(A, OBJECT_BYTES, MIGRATABLE));
 	/* Shifted by some pages, so that blocks are not where theirs are. */
@@ -227,7 +222,7 @@ TEST_F(place, all_mappings_follow_a_block_that_moves)
 	ASSERT_NE(NULL, other);
 	ASSERT_EQ(0, set_access(other, OBJECT_BYTES - 7 * PAGE_BYTES, A,
 				OBJECT_WRITE));
-	for (round = 1; round < 20; round++) {
+	for (unsigned int round = 1; round < 20; round++) {
 		ASSERT_DONE(dev_write(A, other, 3 * round));
 		ASSERT_VALUE(3 * round, dev_read(A, word_of(buf, 7)));
 		ASSERT_EQ(3 * round, *word_of(buf, 7));
@@ -267,11 +262,10 @@ TEST_F(place, migratable_objects_evict_each_other)
 {
 	enum { OBJECTS = 12 };
 	char *bufs[OBJECTS];
-	unsigned int i, round;
 	uint64_t sum;
 	int object;
 
-	for (i = 0; i < OBJECTS; i++) {
+	for (unsigned int i = 0; i < OBJECTS; i++) {
 		object = create_at(A, OBJECT_BYTES, MIGRATABLE);
 		ASSERT_LE(0, object);
 		bufs[i] = object_map(object, OBJECT_BYTES, RW, 0);
@@ -280,14 +274,14 @@ TEST_F(place, migratable_objects_evict_each_other)
 		ASSERT_EQ(0,
 			  set_access(bufs[i], OBJECT_BYTES, A, OBJECT_WRITE));
 	}
-	for (round = 0; round < 2; round++)
-		for (i = 0; i < OBJECTS; i++) {
+	for (unsigned int round = 0; round < 2; round++)
+		for (unsigned int i = 0; i < OBJECTS; i++) {
 			sum = round ? pages_sum(OBJECT_BYTES, 100 * i) : 0;
 			ASSERT_VALUE(sum, dev_sum(A, bufs[i], OBJECT_BYTES));
 			ASSERT_DONE(dev_fill(A, bufs[i], OBJECT_BYTES,
 					     100 * i));
 		}
-	for (i = 0; i < OBJECTS; i++)
+	for (unsigned int i = 0; i < OBJECTS; i++)
 		EXPECT_EQ(-1, pages_check(bufs[i], OBJECT_BYTES, 100 * i));
 }
 
@@ -296,10 +290,9 @@ TEST_F(place, migratable_memory_and_pages_evict_each_other)
 {
 	const size_t len = DEVICE_BYTES;
 	char *pages = ANON(len);
-	unsigned int round;
 
 	ASSERT_EQ(0, object_start(A, len, MIGRATABLE));
-	for (round = 1; round < 3; round++) {
+	for (unsigned int round = 1; round < 3; round++) {
 		ASSERT_DONE(dev_fill(A, buf, len, 100 * round));
 		ASSERT_DONE(dev_fill(A, pages, len, 200 * round));
 		ASSERT_SUM(A, buf, len, 100 * round);
@@ -336,12 +329,11 @@ static void *move_until_stopped(void *arg)
 /* Every lane of each device adds to a word of its own. */
 static bool all_lanes_add(void)
 {
-	unsigned int device, lane;
 	struct outcome outcome;
 	bool done = true;
 
-	for (device = A; device < DEVICES; device++)
-		for (lane = 0; lane < LANES; lane++) {
+	for (unsigned int device = A; device < DEVICES; device++)
+		for (unsigned int lane = 0; lane < LANES; lane++) {
 			uint64_t args[] = {
 				(uintptr_t)(word_of(buf, lane * BLOCK_PAGES) +
 					    device),
@@ -350,8 +342,8 @@ static bool all_lanes_add(void)
 
 			agent_post(agent_of(device), lane, AGENT_ADD, args, 2);
 		}
-	for (device = A; device < DEVICES; device++)
-		for (lane = 0; lane < LANES; lane++) {
+	for (unsigned int device = A; device < DEVICES; device++)
+		for (unsigned int lane = 0; lane < LANES; lane++) {
 			outcome = agent_wait(agent_of(device), lane, 100);
 			done &= !outcome.error && !outcome.signal;
 		}
@@ -361,7 +353,7 @@ static bool all_lanes_add(void)
 TEST_F(place, moves_under_busy_lanes_lose_no_write)
 {
 	struct mover mover = { 0 };
-	unsigned int device, lane, rounds = 0;
+	unsigned int rounds = 0;
 	pthread_t thread;
 
 	ASSERT_EQ(0, object_start(A, OBJECT_BYTES, MIGRATABLE));
@@ -374,8 +366,8 @@ TEST_F(place, moves_under_busy_lanes_lose_no_write)
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 	EXPECT_EQ(0, mover.rc);
 	EXPECT_LE(MOVES, mover.moves);
-	for (device = A; device < DEVICES; device++)
-		for (lane = 0; lane < LANES; lane++)
+	for (unsigned int device = A; device < DEVICES; device++)
+		for (unsigned int lane = 0; lane < LANES; lane++)
 			EXPECT_EQ(rounds * ADDS,
 				  word_of(buf, lane * BLOCK_PAGES)[device]);
 }
@@ -427,10 +419,9 @@ static int return_b(void)
 /* A device writes, or checks, each page's first word. */
 static int device_fill(unsigned int device, uint64_t value)
 {
-	size_t i;
 	int rc = 0;
 
-	for (i = 0; !rc && i < OBJECT_PAGES; i++)
+	for (size_t i = 0; !rc && i < OBJECT_PAGES; i++)
 		rc = faulty_write(fds[device], word_of(buf, i), value + i);
 	return rc;
 }
@@ -438,10 +429,9 @@ static int device_fill(unsigned int device, uint64_t value)
 static int device_check(unsigned int device, uint64_t value)
 {
 	uint64_t found = 0;
-	size_t i;
 	int rc = 0;
 
-	for (i = 0; !rc && i < OBJECT_PAGES; i++) {
+	for (size_t i = 0; !rc && i < OBJECT_PAGES; i++) {
 		rc = faulty_read(fds[device], word_of(buf, i), &found);
 		if (!rc && found != value + i)
 			rc = -EILSEQ;
@@ -694,9 +684,8 @@ static void wait_for_writes(const struct writer *writer, uint64_t count)
 TEST_F(going, writes_of_a_peer_survive_a_device_that_goes)
 {
 	const uint32_t flags[] = { 0, MIGRATABLE };
-	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(flags); i++) {
 		struct writer writer = { .fd = fds[A] };
 		uint64_t seen, value = 0;
 		pthread_t thread;
@@ -770,10 +759,9 @@ TEST_F(going, failing_device_fails_create_and_keeps_no_memory)
 	const enum hmmrt_faulty_op ops[] = {
 		HMMRT_FAULTY_POPULATE, HMMRT_FAULTY_COPY_TO_DEVICE,
 	};
-	unsigned int i, nth;
 
-	for (i = 0; i < ARRAY_SIZE(ops); i++)
-		for (nth = 1; nth < 4; nth++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(ops); i++)
+		for (unsigned int nth = 1; nth < 4; nth++) {
 			int object;
 
 			ASSERT_EQ(0, faulty_renew());
@@ -797,11 +785,10 @@ TEST_F(going, failing_move_leaves_a_block_where_it_is)
 	const enum hmmrt_faulty_op ops[] = {
 		HMMRT_FAULTY_POPULATE, HMMRT_FAULTY_COPY_TO_DEVICE,
 	};
-	unsigned int i;
 
 	ASSERT_EQ(0, going_start(A, MIGRATABLE));
 	pages_fill(buf, OBJECT_BYTES, 1);
-	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(ops); i++) {
 		ASSERT_EQ(0, faulty_fail_always(control, ops[i]));
 		EXPECT_EQ(0, device_check(A, 1 + 1000 * i));
 		EXPECT_EQ(0, object_resident(object));
@@ -837,10 +824,9 @@ TEST_F(going, unreadable_block_is_sigbus_until_it_is_readable)
 TEST_F(going, block_that_cannot_be_read_is_lost_with_its_device)
 {
 	const uint32_t flags[] = { 0, MIGRATABLE };
-	unsigned int i;
 	uint64_t value;
 
-	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(flags); i++) {
 		char *kept, *other;
 		int host;
 
@@ -902,13 +888,13 @@ TEST_F_TIMEOUT(going, device_goes_if_there_is_no_memory, 200)
 {
 	const uint32_t flags[] = { 0, MIGRATABLE };
 	uint64_t value = 0;
-	unsigned int i, try;
+	unsigned int try;
 	char *other;
 
 	if (!inject_start())
 		SKIP(return, "fault injection is not available");
 	ASSERT_TRUE(set_leave_wait("1"));
-	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(flags); i++) {
 		ASSERT_EQ(0, going_start(B, flags[i]));
 		ASSERT_EQ(0, device_fill(B, 1));
 		if (!flags[i])
@@ -1028,9 +1014,8 @@ TEST_F(unloaded, mappings_of_the_cpu_survive_the_module_of_the_device)
 {
 	const uint32_t flags[] = { 0, MIGRATABLE };
 	char *bufs[2], *none[2];
-	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(flags); i++) {
 		int object = create_at(A, OBJECT_BYTES, flags[i]);
 
 		ASSERT_LE(0, object);
@@ -1042,14 +1027,14 @@ TEST_F(unloaded, mappings_of_the_cpu_survive_the_module_of_the_device)
 		pages_fill(bufs[i], OBJECT_BYTES, 1000 * i);
 	}
 	ASSERT_EQ(0, simgpu_remove());
-	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(flags); i++) {
 		EXPECT_EQ(-1, pages_check(bufs[i], OBJECT_BYTES, 1000 * i));
 		pages_fill(bufs[i], OBJECT_BYTES, 1000 * i + 7);
 		ASSERT_EQ(0, mprotect(none[i], OBJECT_BYTES, PROT_READ));
 		EXPECT_EQ(-1, pages_check(none[i], OBJECT_BYTES, 1000 * i + 7));
 	}
 	EXPECT_EQ(0, module_insert("hmmrt_simgpu", self->parameters));
-	for (i = 0; i < ARRAY_SIZE(flags); i++)
+	for (unsigned int i = 0; i < ARRAY_SIZE(flags); i++)
 		EXPECT_EQ(-1, pages_check(bufs[i], OBJECT_BYTES, 1000 * i + 7));
 	object_unmap_all();
 }

@@ -279,10 +279,9 @@ static int open_rc(int fd, int flags)
 TEST_F(shared, reader_of_an_object_cannot_write)
 {
 	const uint32_t flags[] = { 0, MIGRATABLE };
-	unsigned int i;
 	int reader;
 
-	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(flags); i++) {
 		object = ask_for_object(&exporter, flags[i]);
 		reader = cmd_object_reopen(object, OBJECT_READ);
 		ASSERT_LE(0, reader);
@@ -323,11 +322,10 @@ TEST_F(shared, object_is_opened_again_for_reading_or_writing)
 		OBJECT_WRITE | HMMRT_ACCESS_EXEC,
 		UINT32_MAX,
 	};
-	unsigned int i;
 	int other;
 
 	ASSERT_TRUE(share(0));
-	for (i = 0; i < ARRAY_SIZE(bad); i++)
+	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++)
 		EXPECT_EQ(-EINVAL, cmd_object_reopen(object, bad[i]));
 	other = cmd_object_reopen(object, OBJECT_WRITE);
 	ASSERT_LE(0, other);
@@ -342,12 +340,11 @@ TEST_F(shared, object_is_opened_again_for_reading_or_writing)
 TEST_F(shared, devices_and_cpus_of_both_see_the_same_bytes)
 {
 	const uint32_t flags[] = { 0, MIGRATABLE };
-	unsigned int i, round;
 
-	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(flags); i++) {
 		ASSERT_TRUE(share(flags[i]));
 		ASSERT_TRUE(grant_to_both());
-		for (round = 1; round < 4; round++) {
+		for (unsigned int round = 1; round < 4; round++) {
 			uint32_t first = 100 * round;
 
 			ASSERT_EQ(0, ask(&exporter, DEVICE_FILL, first));
@@ -507,7 +504,6 @@ static bool make_end(struct partner *partner, enum ending ending,
 TEST_F(end, leaves_the_memory_to_the_other)
 {
 	struct partner *first = &exporter, *second = &importer;
-	unsigned int round;
 	uint64_t *words;
 	char *buf;
 
@@ -536,7 +532,7 @@ TEST_F(end, leaves_the_memory_to_the_other)
 	ASSERT_EQ(0, munmap(buf, OBJECT_BYTES));
 	EXPECT_EQ(0, ask(second, CPU_CHECK, 1));
 	EXPECT_EQ(pages_sum(OBJECT_BYTES, 1), ask(second, DEVICE_SUM, 0));
-	for (round = 2; round < 4; round++) {
+	for (unsigned int round = 2; round < 4; round++) {
 		EXPECT_EQ(0, ask(second, DEVICE_FILL, round));
 		EXPECT_EQ(0, ask(second, CPU_CHECK, round));
 	}
@@ -669,9 +665,8 @@ TEST_F(freed, memory_is_not_visible_to_another_process)
 		{ HALF_OBJECT, 0 },
 		{ PAGES_OF_DEVICE, 0 },
 	};
-	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
 		ASSERT_TRUE(run_and_kill(self, cases[i].kind, cases[i].flags));
 		ASSERT_EQ(0, session_start(&session, 1, 1));
 		space = session.space;

@@ -56,9 +56,8 @@ TEST_F(object, create_of_no_or_odd_bytes_is_einval)
 		BLOCK_BYTES + 1, BLOCK_BYTES + PAGE_BYTES, SIZE_MAX,
 		SIZE_MAX - PAGE_BYTES + 1,
 	};
-	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++) {
 		EXPECT_EQ(-EINVAL, create_at(A, bad[i], 0));
 		EXPECT_EQ(-EINVAL, create_at(HOST, bad[i], 0));
 	}
@@ -75,11 +74,10 @@ TEST_F(object, create_of_more_than_there_is_is_refused)
 		SIZE_MAX - BLOCK_BYTES + 1,
 	};
 	const uint32_t locations[] = { A, HOST };
-	unsigned int i, j;
 	int rc;
 
-	for (i = 0; i < ARRAY_SIZE(bad); i++)
-		for (j = 0; j < ARRAY_SIZE(locations); j++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++)
+		for (unsigned int j = 0; j < ARRAY_SIZE(locations); j++) {
 			rc = create_at(locations[j], bad[i], 0);
 			/* Sizes that an offset cannot express are invalid. */
 			EXPECT_TRUE(rc == -ENOMEM ||
@@ -185,13 +183,12 @@ static long node_free_kib(unsigned int node)
 TEST_F(object, memory_of_a_node_is_on_that_node)
 {
 	const size_t len = 32 * BLOCK_BYTES;
-	unsigned int node;
 	long before;
 	int object;
 
 	if (node_free_kib(1) < 0)
 		SKIP(return, "one NUMA node");
-	for (node = 0; node < 2; node++) {
+	for (unsigned int node = 0; node < 2; node++) {
 		before = node_free_kib(node);
 		object = create_at(HMMRT_LOCATION_HOST_NODE(node), len, 0);
 		ASSERT_LE(0, object);
@@ -215,10 +212,9 @@ TEST_F(object, info_reports_what_was_asked_for)
 		{ HMMRT_LOCATION_HOST_NODE(0), 0, 1, 1 },
 	};
 	struct hmmrt_object_info info;
-	unsigned int i;
 	int object;
 
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
 		object = create_at(cases[i].location,
 				   cases[i].blocks * BLOCK_BYTES,
 				   cases[i].flags);
@@ -323,10 +319,9 @@ TEST_F(object, mapping_beyond_the_end_is_einval)
 		{ PAGE_BYTES, -(off_t)PAGE_BYTES },
 		{ bytes, -(off_t)bytes },
 	};
-	unsigned int i;
 	int rc;
 
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++) {
 		rc = map_rc(object, bad[i].len, MAP_SHARED, bad[i].offset);
 		/*
 		 * The kernel checks for offsets that wrap before it calls the
@@ -370,9 +365,8 @@ TEST_F(object, populated_and_locked_mappings_show_the_memory)
 {
 	const int flags[] = { MAP_POPULATE, MAP_LOCKED, MAP_NORESERVE };
 	int object = create(1);
-	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(flags); i++) {
 		uint64_t *words = arena_map(BLOCK_BYTES, RW,
 					    MAP_SHARED | flags[i], object, 0);
 
@@ -396,10 +390,9 @@ TEST_F(object, advice_that_would_replace_memory_is_einval)
 	};
 	int rc;
 	uint64_t *words = MAPPED(1);
-	unsigned int i;
 
 	*words = 17;
-	for (i = 0; i < ARRAY_SIZE(advice); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(advice); i++) {
 		rc = madvise(words, PAGE_BYTES, advice[i]);
 		if (advice[i] == MADV_MERGEABLE)
 			continue;
@@ -440,9 +433,8 @@ TEST_F(object, access_of_a_bad_range_is_refused)
 		{ ARENA_BASE - BLOCK_BYTES, PAGE_BYTES, -EFAULT },
 	};
 	uint32_t access;
-	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++) {
 		void *addr = (void *)bad[i].addr;
 
 		EXPECT_EQ(bad[i].rc,
@@ -492,12 +484,11 @@ TEST_F(object, access_with_unknown_values_is_einval)
 		HMMRT_ACCESS_WRITE, HMMRT_ACCESS_EXEC,
 		HMMRT_ACCESS_EXEC | HMMRT_ACCESS_READ, 8, 1u << 31, UINT32_MAX,
 	};
-	unsigned int i;
 
 	EXPECT_EQ(-EINVAL, cmd_raw(space, HMMRT_IOC_ACCESS, &arg));
 	arg.operation = UINT32_MAX;
 	EXPECT_EQ(-EINVAL, cmd_raw(space, HMMRT_IOC_ACCESS, &arg));
-	for (i = 0; i < ARRAY_SIZE(bad); i++)
+	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++)
 		EXPECT_EQ(-EINVAL, set_access(buf, PAGE_BYTES, A, bad[i]));
 	arg.operation = HMMRT_ACCESS_GET;
 	arg.access = HMMRT_ACCESS_READ;
@@ -514,9 +505,8 @@ TEST_F(object, access_for_a_device_that_is_not_bound_is_enodev)
 	};
 	char *buf = MAPPED(1);
 	uint32_t access;
-	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++) {
 		EXPECT_EQ(-ENODEV, cmd_set_access(space, buf, PAGE_BYTES,
 						  bad[i], OBJECT_READ))
 		{
@@ -590,9 +580,8 @@ TEST_F(object, mappings_at_the_edges_of_the_address_space_are_accessible)
 		(char *)user_end() - PAGE_BYTES, (char *)0x10000,
 	};
 	int object = create(1);
-	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(edges); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(edges); i++) {
 		char *addr = mmap(edges[i], PAGE_BYTES, RW,
 				  MAP_SHARED | MAP_FIXED_NOREPLACE, object, 0);
 

@@ -64,15 +64,13 @@ static uint64_t counted(uint8_t outcome)
 static bool agrees(size_t pages)
 {
 	uint64_t found[2 + HMMRT_STAY_REASONS] = { 0 };
-	unsigned int outcome;
-	size_t i;
 
-	for (i = 0; i < pages; i++) {
+	for (size_t i = 0; i < pages; i++) {
 		if (outcomes[i] >= ARRAY_SIZE(found))
 			return false;
 		found[outcomes[i]]++;
 	}
-	for (outcome = 0; outcome < ARRAY_SIZE(found); outcome++)
+	for (unsigned int outcome = 0; outcome < ARRAY_SIZE(found); outcome++)
 		if (found[outcome] != counted((uint8_t)outcome))
 			return false;
 	return true;
@@ -96,9 +94,7 @@ static int move_to(uint32_t location, const void *addr, size_t len)
 /* Returns true if pages [first, first + count) have the outcome. */
 static bool all(const uint8_t *of, size_t first, size_t count, uint8_t outcome)
 {
-	size_t i;
-
-	for (i = first; i < first + count; i++)
+	for (size_t i = first; i < first + count; i++)
 		if (of[i] != outcome)
 			return false;
 	return true;
@@ -191,7 +187,6 @@ TEST_F(outcome, file_and_shared_memory_is_reported_as_file)
 	char *shared = arena_map(LEN, PROT_READ | PROT_WRITE,
 				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int fd = memfd_create("outcome_test", MFD_CLOEXEC);
-	unsigned int i;
 
 	ASSERT_NE(NULL, shared);
 	ASSERT_LE(0, fd);
@@ -199,7 +194,7 @@ TEST_F(outcome, file_and_shared_memory_is_reported_as_file)
 	pages_fill(shared, LEN, 1);
 	ASSERT_EQ(0, move_to(A, shared, LEN));
 	ASSERT_OUTCOMES(0, PAGES, STAYED(FILE));
-	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(flags); i++) {
 		char *buf = arena_map(LEN, PROT_READ | PROT_WRITE, flags[i], fd,
 				      0);
 
@@ -411,13 +406,13 @@ TEST_F(outcome, interrupted_call_writes_outcomes_of_completed_pages)
 {
 	const size_t len = 4 * BLOCK_BYTES;
 	struct storm storm;
-	unsigned int eintr = 0, calls, round;
+	unsigned int eintr = 0, calls;
 	char *buf = ANON(len);
 	size_t got;
 	int rc;
 
 	pages_fill(buf, len, 1);
-	for (round = 0; !eintr && round < STORM_ROUNDS; round++) {
+	for (unsigned int round = 0; !eintr && round < STORM_ROUNDS; round++) {
 		ASSERT_EQ(0, move_to(HOST, buf, len));
 		ASSERT_EQ(0, storm_start(&storm));
 		calls = 0;
@@ -460,9 +455,8 @@ static int node_of(void *addr)
 TEST_F(outcome, prefetch_to_a_node_moves_pages_to_it)
 {
 	char *buf = ANON(LEN);
-	unsigned int node, i;
 
-	for (node = 0; node < 4; node++) {
+	for (unsigned int node = 0; node < 4; node++) {
 		uint32_t location = HMMRT_LOCATION_HOST_NODE(node);
 
 		pages_fill(buf, LEN, node);
@@ -475,7 +469,7 @@ TEST_F(outcome, prefetch_to_a_node_moves_pages_to_it)
 		ASSERT_EQ(0, move_to(A, buf, LEN));
 		ASSERT_EQ(0, move_to(location, buf, LEN));
 		ASSERT_OUTCOMES(0, PAGES, HMMRT_OUTCOME_MOVED);
-		for (i = 0; i < PAGES; i++)
+		for (unsigned int i = 0; i < PAGES; i++)
 			ASSERT_EQ(node, node_of(buf + i * PAGE_BYTES));
 		ASSERT_AT(HOST, buf, LEN);
 		ASSERT_EQ(-1, pages_check(buf, LEN, node));

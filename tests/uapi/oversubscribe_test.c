@@ -115,7 +115,6 @@ static struct hmmrt_device_info info_of(void)
 TEST_F(oversubscribe, watermarks_keep_device_memory_free)
 {
 	const size_t len = DEVICE_BYTES - BLOCK_BYTES;
-	unsigned int i;
 
 	ASSERT_EQ(0, cmd_set_knob(space, HMMRT_SCOPE_DEVICE, id_of(A),
 				  HMMRT_KNOB_EVICT_HIGH_WATERMARK, 50));
@@ -133,7 +132,7 @@ TEST_F(oversubscribe, watermarks_keep_device_memory_free)
 				  HMMRT_KNOB_EVICT_LOW_WATERMARK,
 				  amount(20, 40)));
 	ASSERT_EQ(0, prefetch(A, buf + len, PAGE_BYTES));
-	for (i = 0; i < LIMIT_S * 100; i++) {
+	for (unsigned int i = 0; i < LIMIT_S * 100; i++) {
 		if (info_of().out_used_bytes <= DEVICE_BYTES / 2)
 			break;
 		usleep(10000);
@@ -236,10 +235,9 @@ TEST_F(oversubscribe, duplicates_are_evicted)
 static size_t hot_and_cold(struct __test_metadata *_metadata)
 {
 	char *hot = buf, *cold = buf + HOT;
-	size_t at;
 
 	pages_fill(buf, HOT + COLD, 1);
-	for (at = 0; at < COLD; at += BLOCK_BYTES) {
+	for (size_t at = 0; at < COLD; at += BLOCK_BYTES) {
 		ASSERT_SUM(A, hot, HOT, 1);
 		ASSERT_DONE(dev_fill(A, cold + at, BLOCK_BYTES, at));
 	}
@@ -294,21 +292,20 @@ TEST_F(oversubscribe, two_devices_and_a_prefetch_lose_no_write)
 {
 	const size_t half = MOST / 2, own = DEVICE_BYTES / 2;
 	char *other = FILLED(own);
-	unsigned int device, round;
 
-	for (device = 0; device < 2; device++) {
+	for (unsigned int device = 0; device < 2; device++) {
 		const uint64_t args[] = { (uintptr_t)buf + device * half, half,
 					  PAGE_BYTES, 1000 * device };
 
 		agent_post(agent_of(device), 0, AGENT_FILL, args,
 			   ARRAY_SIZE(args));
 	}
-	for (round = 0; round < 20; round++) {
+	for (unsigned int round = 0; round < 20; round++) {
 		ASSERT_EQ(0, prefetch(A, other, own));
 		ASSERT_EQ(-1, pages_check(other, own, 1 + round));
 		pages_fill(other, own, 2 + round);
 	}
-	for (device = 0; device < 2; device++) {
+	for (unsigned int device = 0; device < 2; device++) {
 		ASSERT_DONE(dev_wait(device, 0, LIMIT_S));
 		EXPECT_EQ(-1, pages_check(buf + device * half, half,
 					  1000 * device));
@@ -349,12 +346,11 @@ static int fill_and_sum(size_t len, unsigned int rounds)
 {
 	char *buf = arena_anon(len);
 	struct outcome outcome;
-	unsigned int round;
 	int rc = 1;
 
 	if (!buf || session_start(&session, 1, 1))
 		return 2;
-	for (round = 0; round < rounds; round++) {
+	for (unsigned int round = 0; round < rounds; round++) {
 		const uint64_t first = getpid() + 100000ULL * round;
 
 		outcome = dev_fill(A, buf, len, first);
@@ -398,11 +394,10 @@ static bool ends_well(pid_t pid)
 TEST_F(processes, three_share_a_device)
 {
 	pid_t pids[3];
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(pids); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
 		pids[i] = start_process(SHARE_BYTES, 2);
-	for (i = 0; i < ARRAY_SIZE(pids); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
 		EXPECT_TRUE(ends_well(pids[i]));
 	EXPECT_EQ(0, device_used_bytes(self->fd, self->id));
 }
@@ -412,20 +407,17 @@ static uint64_t count_rounds;
 
 static void count_up(uint64_t *words, size_t count)
 {
-	uint64_t round;
-	size_t i;
-
-	for (round = 0; round < count_rounds; round++)
-		for (i = 0; i < count; i += ROW)
+	for (uint64_t round = 0; round < count_rounds; round++)
+		for (size_t i = 0; i < count; i += ROW)
 			__atomic_fetch_add(&words[i], 1, __ATOMIC_RELAXED);
 }
 
 /* Returns how many pages do not have the count @expected. */
 static size_t miscounted(uint64_t expected)
 {
-	size_t i, wrong = 0;
+	size_t wrong = 0;
 
-	for (i = 0; i < area_words; i += ROW)
+	for (size_t i = 0; i < area_words; i += ROW)
 		wrong += area[i] != expected;
 	return wrong;
 }
@@ -455,7 +447,6 @@ static void *take_entries(void *arg)
 TEST_F(processes, concurrent_invalidations_lose_no_write)
 {
 	struct taker taker = { 0 };
-	unsigned int lane;
 	pid_t other;
 
 	area_words = SHARE_BYTES / sizeof(*area);
@@ -464,10 +455,10 @@ TEST_F(processes, concurrent_invalidations_lose_no_write)
 	count_rounds = amount(6, 3);
 	DEVICES_SETUP(.lanes = 2);
 	other = start_process(SHARE_BYTES, 2);
-	for (lane = 0; lane < 2; lane++)
+	for (unsigned int lane = 0; lane < 2; lane++)
 		DEV_POST(A, lane, AGENT_CALL, (uintptr_t)run_job);
 	ASSERT_EQ(0, pthread_create(&taker.thread, NULL, take_entries, &taker));
-	for (lane = 0; lane < 2;) {
+	for (unsigned int lane = 0; lane < 2;) {
 		struct outcome outcome = dev_wait(A, lane, 0);
 
 		lane += outcome.error != -ETIMEDOUT;
@@ -476,7 +467,7 @@ TEST_F(processes, concurrent_invalidations_lose_no_write)
 	__atomic_store_n(&taker.stop, true, __ATOMIC_RELAXED);
 	ASSERT_EQ(0, pthread_join(taker.thread, NULL));
 	EXPECT_EQ(0, taker.rc);
-	for (lane = 0; lane < 2; lane++)
+	for (unsigned int lane = 0; lane < 2; lane++)
 		ASSERT_DONE(dev_wait(A, lane, 0));
 	EXPECT_EQ(0, miscounted(2 * count_rounds));
 	EXPECT_TRUE(ends_well(other));
@@ -490,11 +481,11 @@ TEST_F(processes, concurrent_invalidations_lose_no_write)
  */
 TEST_F(processes, killed_processes_do_not_harm_others)
 {
-	unsigned int seed = test_seed(), round;
+	unsigned int seed = test_seed();
 	pid_t victim, other;
 
 	other = start_process(SHARE_BYTES, 3);
-	for (round = 0; round < 6; round++) {
+	for (unsigned int round = 0; round < 6; round++) {
 		victim = start_process(SHARE_BYTES, 1000);
 		usleep(100000 + rand_r(&seed) % 400000);
 		ASSERT_EQ(0, kill(victim, SIGKILL));
@@ -502,7 +493,7 @@ TEST_F(processes, killed_processes_do_not_harm_others)
 	}
 	EXPECT_TRUE(ends_well(other));
 	/* The agents of the killed processes end asynchronously. */
-	for (round = 0; round < 1000; round++) {
+	for (unsigned int round = 0; round < 1000; round++) {
 		if (!device_used_bytes(self->fd, self->id))
 			break;
 		usleep(10000);
@@ -516,10 +507,9 @@ TEST_F(processes, killed_processes_do_not_harm_others)
 static void copy_back_and_forth(uint64_t *words, size_t count)
 {
 	const size_t half = count / 2;
-	size_t round, i;
 
-	for (round = 0; round < 2; round++) {
-		for (i = 0; i < half; i += ROW) {
+	for (size_t round = 0; round < 2; round++) {
+		for (size_t i = 0; i < half; i += ROW) {
 			uint64_t *to = words + half + i, *from = words + i;
 			size_t n = ROW;
 
@@ -550,16 +540,14 @@ FIXTURE_TEARDOWN(tiny)
 
 static void try_to_copy(struct __test_metadata *_metadata, bool read_mostly)
 {
-	size_t i;
-
-	for (i = 0; i < area_words; i++)
+	for (size_t i = 0; i < area_words; i++)
 		area[i] = 3 * i;
 	if (read_mostly)
 		ASSERT_EQ(0, advise(area, 2 * BLOCK_BYTES, SET_READ_MOSTLY));
 	DEV_POST(A, 0, AGENT_CALL, (uintptr_t)run_job);
 	ASSERT_DONE(dev_wait(A, 0, LIMIT_S));
 	area[1]--;
-	for (i = 0; i < area_words / 2; i++)
+	for (size_t i = 0; i < area_words / 2; i++)
 		ASSERT_EQ(area[i], area[area_words / 2 + i]);
 	EXPECT_LT(0, stats_of(A).out_evictions);
 	EXPECT_LT(0, stats_of(A).out_thrashing_faults);

@@ -306,14 +306,13 @@ TEST_F(pages, range_over_blocks_and_mappings_has_an_entry_for_each_page)
 	const size_t len = 3 * BLOCK_BYTES, n = len / PAGE_BYTES;
 	struct hmmrt_page *pages = calloc(n, sizeof(*pages));
 	char *buf = arena_anon(len);
-	size_t i;
 
 	ASSERT_NE(NULL, pages);
 	pages_fill(buf, len, 1);
 	ASSERT_EQ(0, mprotect(buf + PAGE_BYTES, PAGE_BYTES, PROT_READ));
 	ASSERT_EQ(0, prefetch(A, buf + BLOCK_BYTES, BLOCK_BYTES));
 	ASSERT_EQ(0, cmd_pages(space, buf, len, pages));
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		bool moved = i / BLOCK_PAGES == 1;
 
 		ASSERT_EQ(moved ? id_of(A) : HOST, pages[i].location);
@@ -345,14 +344,14 @@ TEST_F(pages, bad_ranges_are_refused)
 		{ (uintptr_t)buf, LEN + PAGE_BYTES, -EFAULT },
 	};
 	static struct hmmrt_page pages[PAGES + 1];
-	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(bad); i++)
+	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++) {
 		EXPECT_EQ(bad[i].error, cmd_pages(space, (void *)bad[i].addr,
 						  bad[i].len, pages))
 		{
 			TH_LOG("range %u", i);
 		}
+	}
 	ASSERT_EQ(0, cmd_pages(space, buf, LEN, pages));
 }
 
@@ -373,12 +372,11 @@ TEST_F(pages, larger_entries_are_filled_with_zeroes)
 		.pages = (uintptr_t)later,
 		.page_bytes = sizeof(struct later),
 	};
-	unsigned int i;
 
 	memset(later, 0xff, sizeof(later));
 	ASSERT_EQ(0, cmd_raw(space, HMMRT_IOC_PAGES, &request));
 	ASSERT_EQ(0, cmd_pages(space, buf, LEN, pages));
-	for (i = 0; i < PAGES; i++) {
+	for (unsigned int i = 0; i < PAGES; i++) {
 		ASSERT_EQ(0, memcmp(&pages[i], &later[i].page,
 				    sizeof(pages[i])));
 		ASSERT_EQ(0, later[i].more[0] | later[i].more[1]);

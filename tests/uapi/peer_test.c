@@ -85,7 +85,6 @@ FIXTURE_TEARDOWN(moving)
 TEST_F(moving, pages_migrate_directly_between_devices)
 {
 	struct hmmrt_stats stats;
-	unsigned int device;
 
 	pages_fill(buf, LEN, 1);
 	ASSERT_EQ(0, put(A, buf, LEN));
@@ -94,7 +93,7 @@ TEST_F(moving, pages_migrate_directly_between_devices)
 	EXPECT_AT(C, buf, LEN);
 	ASSERT_DONE(dev_fill(D, buf, LEN, 5000));
 	EXPECT_AT(D, buf, LEN);
-	for (device = A; device < DEVICES; device++) {
+	for (unsigned int device = A; device < DEVICES; device++) {
 		stats = stats_of(device);
 		EXPECT_EQ(PAGES, stats.out_migrated_to_device);
 		EXPECT_EQ(0, stats.out_remote_pages);
@@ -106,11 +105,9 @@ TEST_F(moving, pages_migrate_directly_between_devices)
 
 TEST_F(moving, huge_pages_migrate_directly_between_devices)
 {
-	unsigned int device;
-
 	ASSERT_EQ(0, madvise(buf, LEN, MADV_HUGEPAGE));
 	pages_fill(buf, LEN, 1);
-	for (device = A; device < DEVICES; device++) {
+	for (unsigned int device = A; device < DEVICES; device++) {
 		ASSERT_EQ(0, put(device, buf, LEN));
 		ASSERT_SUM(device, buf, LEN, 1 + device);
 		ASSERT_DONE(dev_fill(device, buf, LEN, 2 + device));
@@ -126,10 +123,8 @@ TEST_F(moving, huge_pages_migrate_directly_between_devices)
  */
 TEST_F(moving, pages_of_several_devices_migrate_to_one)
 {
-	size_t i;
-
 	pages_fill(buf, LEN, 1);
-	for (i = 0; i < PAGES; i++)
+	for (size_t i = 0; i < PAGES; i++)
 		if (i / 3 % 3)
 			ASSERT_EQ(0, put(i / 3 % 3 == 1 ? A : B,
 					 buf + i * PAGE_BYTES, PAGE_BYTES));
@@ -218,7 +213,6 @@ FIXTURE_TEARDOWN(mapping)
 TEST_F(mapping, is_enabled_for_one_direction_of_one_pair)
 {
 	struct hmmrt_peer result;
-	unsigned int device, peer;
 
 	ASSERT_EQ(0, cmd_peer(space, id_of(A), id_of(B), HMMRT_PEER_QUERY,
 			      &result));
@@ -228,8 +222,8 @@ TEST_F(mapping, is_enabled_for_one_direction_of_one_pair)
 			      &result));
 	EXPECT_EQ(1, result.out_possible);
 	EXPECT_EQ(1, result.out_enabled);
-	for (device = A; device < DEVICES; device++)
-		for (peer = A; peer < DEVICES; peer++)
+	for (unsigned int device = A; device < DEVICES; device++)
+		for (unsigned int peer = A; peer < DEVICES; peer++)
 			EXPECT_EQ(device == A && peer == B,
 				  is_enabled(device, peer));
 	/* Enabling twice and disabling a peer that is not enabled succeed. */
@@ -395,9 +389,8 @@ TEST_F(mapping, write_without_permission_migrates_the_page_back)
 static void unbind(unsigned int device)
 {
 	uint64_t gpu = (uint64_t)session.devices[device].gpu;
-	unsigned int other;
 
-	for (other = A; other < DEVICES; other++)
+	for (unsigned int other = A; other < DEVICES; other++)
 		if (other != device)
 			DEV_SYSCALL(other, SYS_close, gpu);
 	session_unbind(&session, device);
@@ -532,12 +525,12 @@ static bool take_turn(uint64_t *words, uint64_t value, unsigned int accessor,
  */
 TEST_F(mapping, all_readers_see_the_last_write)
 {
-	uint64_t words[PAGES], i;
+	uint64_t words[PAGES];
 	unsigned int *seed = &self->seed;
 
-	for (i = 0; i < PAGES; i++)
+	for (uint64_t i = 0; i < PAGES; i++)
 		words[i] = i + 1;
-	for (i = 1; i <= 2000; i++) {
+	for (uint64_t i = 1; i <= 2000; i++) {
 		size_t page = (size_t)rand_r(seed) % PAGES;
 		unsigned int accessor = (unsigned int)rand_r(seed) %
 					(1 + DEVICES);
@@ -557,7 +550,7 @@ TEST_F(mapping, all_readers_see_the_last_write)
 			       accessor);
 		}
 	}
-	for (i = 0; i < PAGES; i++)
+	for (uint64_t i = 0; i < PAGES; i++)
 		ASSERT_EQ(words[i], *word_of(buf, i));
 	EXPECT_LT(0, stats_of(A).out_remote_pages);
 }
@@ -592,22 +585,21 @@ TEST_F(mapping, switching_by_two_threads_under_load_loses_no_write)
 	uint64_t times = 2000, *word = word_of(buf, 0);
 	uint64_t args[] = { (uintptr_t)word, times };
 	pthread_t threads[2];
-	unsigned int i, round, lane;
 
 	*word = 0;
-	for (i = 0; i < 2; i++)
+	for (unsigned int i = 0; i < 2; i++)
 		ASSERT_EQ(0, pthread_create(&threads[i], NULL,
 					    switch_until_stopped,
 					    &switchers[i]));
-	for (round = 0; round < 10; round++) {
-		for (lane = 0; lane < LANES; lane++)
+	for (unsigned int round = 0; round < 10; round++) {
+		for (unsigned int lane = 0; lane < LANES; lane++)
 			agent_post(agent_of(A), lane, AGENT_ADD, args, 2);
-		for (i = 0; i < 5; i++)
+		for (unsigned int i = 0; i < 5; i++)
 			EXPECT_EQ(0, prefetch(i % 2 ? B : C, word, PAGE_BYTES));
-		for (lane = 0; lane < LANES; lane++)
+		for (unsigned int lane = 0; lane < LANES; lane++)
 			EXPECT_EQ(0, dev_wait(A, lane, 60).error);
 	}
-	for (i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < 2; i++) {
 		__atomic_store_n(&switchers[i].stop, true, __ATOMIC_RELAXED);
 		ASSERT_EQ(0, pthread_join(threads[i], NULL));
 		EXPECT_EQ(0, switchers[i].rc);

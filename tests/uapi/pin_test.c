@@ -71,9 +71,8 @@ FIXTURE_TEARDOWN(buffer)
 static bool file_has(int file, uint64_t first)
 {
 	uint64_t value;
-	size_t i;
 
-	for (i = 0; i < PAGES; i++)
+	for (size_t i = 0; i < PAGES; i++)
 		if (pread(file, &value, sizeof(value), i * PAGE_BYTES) !=
 			    sizeof(value) ||
 		    value != first + i)
@@ -84,9 +83,8 @@ static bool file_has(int file, uint64_t first)
 static bool file_fill(int file, uint64_t first)
 {
 	uint64_t value;
-	size_t i;
 
-	for (i = 0; i < PAGES; i++) {
+	for (size_t i = 0; i < PAGES; i++) {
 		value = first + i;
 		if (pwrite(file, &value, sizeof(value), i * PAGE_BYTES) !=
 		    sizeof(value))
@@ -97,9 +95,7 @@ static bool file_fill(int file, uint64_t first)
 
 TEST_F(buffer, device_writes_are_written_to_the_file)
 {
-	unsigned int i;
-
-	for (i = 0; i < 10; i++) {
+	for (unsigned int i = 0; i < 10; i++) {
 		ASSERT_DONE(dev_fill(A, buf, LEN, 100 + i));
 		ASSERT_EQ((int)LEN,
 			  ring_transfer(&self->ring, IORING_OP_WRITE_FIXED,
@@ -111,9 +107,7 @@ TEST_F(buffer, device_writes_are_written_to_the_file)
 
 TEST_F(buffer, device_reads_what_was_read_from_the_file)
 {
-	unsigned int i;
-
-	for (i = 0; i < 10; i++) {
+	for (unsigned int i = 0; i < 10; i++) {
 		ASSERT_TRUE(file_fill(self->file, 500 + 10 * i));
 		ASSERT_EQ((int)LEN,
 			  ring_transfer(&self->ring, IORING_OP_READ_FIXED,

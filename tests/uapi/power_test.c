@@ -71,9 +71,7 @@ static bool all_left_and_return(void)
 
 TEST_F(power, suspend_moves_all_pages_to_system_memory)
 {
-	int i;
-
-	for (i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++) {
 		ASSERT_EQ(0, power_down("freeze"));
 		ASSERT_TRUE(all_left_and_return());
 	}
@@ -137,9 +135,8 @@ static void *touch_often(void *arg)
 static bool goes_on(const uint64_t *word)
 {
 	uint64_t before = __atomic_load_n(word, __ATOMIC_RELAXED);
-	unsigned int try;
 
-	for (try = 0; try < 10000; try++) {
+	for (unsigned int try = 0; try < 10000; try++) {
 		if (__atomic_load_n(word, __ATOMIC_RELAXED) != before)
 			return true;
 		usleep(1000);
@@ -154,12 +151,11 @@ TEST_F(power, processes_are_frozen_while_their_memory_moves)
 	const uint64_t increments[] = { (uintptr_t)buf, 1UL << 50 };
 	pthread_t thread;
 	uint64_t moved;
-	int i;
 
 	ASSERT_EQ(0, set_knob(A, HMMRT_KNOB_THRASHING_ENABLE, 0));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, touch_often, &toucher));
 	agent_post(agent_of(A), 0, AGENT_ADD, increments, 2);
-	for (i = 0; i < 5; i++) {
+	for (int i = 0; i < 5; i++) {
 		moved = stats_of(A).out_migrated_to_host;
 		EXPECT_EQ(0, prefetch(A, buf, LEN));
 		EXPECT_TRUE(goes_on(toucher.word));

@@ -208,9 +208,9 @@ FIXTURE_TEARDOWN(tracer)
 static int wait_for_an_error(const struct owner *owner)
 {
 	struct hmmrt_page page;
-	int rc = 0, try;
+	int rc = 0;
 
-	for (try = 0; !rc && try < LIMIT_S * 100; try++) {
+	for (int try = 0; !rc && try < LIMIT_S * 100; try++) {
 		rc = cmd_pages(owner->fd, owner->buf, PAGE_BYTES, &page);
 		if (!rc)
 			usleep(10000);
@@ -327,11 +327,10 @@ TEST(queries_while_a_process_ends_are_answered_or_esrch)
 {
 	static uint32_t locations[OWNED_BYTES / PAGE_BYTES];
 	struct query query = { .len = OWNED_BYTES, .locations = locations };
-	unsigned int round;
 	struct owner owner;
 	pthread_t thread;
 
-	for (round = 0; round < amount(30, 10); round++) {
+	for (unsigned int round = 0; round < amount(30, 10); round++) {
 		ASSERT_EQ(0, owner_start(&owner));
 		query.owner = &owner;
 		ASSERT_EQ(0, pthread_create(&thread, NULL, ask_until_an_error,

@@ -50,13 +50,12 @@ static bool map_again(void *addr, size_t len)
 TEST_F(race, device_never_reads_a_replaced_page)
 {
 	uint64_t *word = ANON(BLOCK_BYTES);
-	uint64_t i;
 
 	/*
 	 * At least 10 rounds, also on a slow machine. The same holds for the
 	 * loops below.
 	 */
-	for (i = 1; i <= 10 || time(NULL) < self->end; i++) {
+	for (uint64_t i = 1; i <= 10 || time(NULL) < self->end; i++) {
 		ASSERT_TRUE(i & 1 ? map_again(word, PAGE_BYTES) :
 				    !madvise(word, PAGE_BYTES, MADV_DONTNEED));
 		ASSERT_VALUE(0, dev_read(A, word));
@@ -74,18 +73,16 @@ TEST_F(race, device_never_reads_replaced_page_beside_busy_page)
 	char *buf = ANON(len);
 	uint64_t *word = (uint64_t *)(buf + 20 * PAGE_BYTES);
 	uint64_t neighbour[] = { (uintptr_t)buf + 21 * PAGE_BYTES, 1 << 20 };
-	unsigned int lane;
-	uint64_t i;
 
-	for (lane = 1; lane < LANES; lane++)
+	for (unsigned int lane = 1; lane < LANES; lane++)
 		agent_post(agent_of(A), lane, AGENT_ADD, neighbour, 2);
-	for (i = 1; i <= 10 || time(NULL) < self->end; i++) {
+	for (uint64_t i = 1; i <= 10 || time(NULL) < self->end; i++) {
 		ASSERT_TRUE(map_again(word, PAGE_BYTES));
 		ASSERT_VALUE(0, dev_read(A, word));
 		*word = i;
 		ASSERT_VALUE(i, dev_read(A, word));
 	}
-	for (lane = 1; lane < LANES; lane++)
+	for (unsigned int lane = 1; lane < LANES; lane++)
 		ASSERT_DONE(dev_wait(A, lane, 60));
 	ASSERT_EQ((LANES - 1) << 20,
 		  *(uint64_t *)(buf + 21 * PAGE_BYTES));
@@ -162,7 +159,6 @@ TEST_F(race, random_changes_under_busy_lanes)
 		.len = 4 * BLOCK_BYTES,
 		.seed = self->seed,
 	};
-	unsigned int lane;
 	pthread_t thread;
 
 	changer.buf = ANON(changer.len);
@@ -175,11 +171,11 @@ TEST_F(race, random_changes_under_busy_lanes)
 		uint64_t fill[] = { (uintptr_t)changer.buf, changer.len,
 				    PAGE_BYTES, 0 };
 
-		for (lane = 0; lane < LANES; lane++)
+		for (unsigned int lane = 0; lane < LANES; lane++)
 			agent_post(agent_of(A), lane,
 				   lane & 1 ? AGENT_FILL : AGENT_SUM,
 				   lane & 1 ? fill : read, lane & 1 ? 4 : 3);
-		for (lane = 0; lane < LANES; lane++) {
+		for (unsigned int lane = 0; lane < LANES; lane++) {
 			struct outcome outcome = dev_wait(A, lane, 60);
 
 			ASSERT_EQ(0, outcome.error);
@@ -208,9 +204,8 @@ TEST_F(race, forks_while_lanes_count_lose_no_write)
 	const uint64_t times = 30000;
 	uint64_t *word = ANON(PAGE_BYTES);
 	uint64_t args[] = { (uintptr_t)word, times };
-	unsigned int lane;
 
-	for (lane = 0; lane < LANES; lane++)
+	for (unsigned int lane = 0; lane < LANES; lane++)
 		agent_post(agent_of(A), lane, AGENT_ADD, args, 2);
 	do {
 		pid_t pid = fork();
@@ -223,7 +218,7 @@ TEST_F(race, forks_while_lanes_count_lose_no_write)
 		}
 		ASSERT_EQ(0, process_wait(pid));
 	} while (time(NULL) < self->end);
-	for (lane = 0; lane < LANES; lane++)
+	for (unsigned int lane = 0; lane < LANES; lane++)
 		ASSERT_DONE(dev_wait(A, lane, 100));
 	ASSERT_EQ(LANES * times, *word);
 }
@@ -258,7 +253,6 @@ TEST_F(race, prefetches_while_lanes_count_lose_no_write)
 {
 	struct mover movers[2];
 	pthread_t threads[2];
-	unsigned int lane, i;
 	uint64_t *word;
 
 	movers[0] = (struct mover){
@@ -273,19 +267,19 @@ TEST_F(race, prefetches_while_lanes_count_lose_no_write)
 	movers[1].buf += BLOCK_BYTES / 2;
 	movers[1].len = BLOCK_BYTES;
 	word = (uint64_t *)(movers[0].buf + BLOCK_BYTES);
-	for (i = 0; i < 2; i++)
+	for (unsigned int i = 0; i < 2; i++)
 		ASSERT_EQ(0, pthread_create(&threads[i], NULL,
 					    move_until_stopped, &movers[i]));
 	while (!__atomic_load_n(&movers[0].moves, __ATOMIC_RELAXED))
 		usleep(100);
-	for (lane = 0; lane < LANES; lane++) {
+	for (unsigned int lane = 0; lane < LANES; lane++) {
 		uint64_t args[] = { (uintptr_t)word, 1 << 20 };
 
 		agent_post(agent_of(A), lane, AGENT_ADD, args, 2);
 	}
-	for (lane = 0; lane < LANES; lane++)
+	for (unsigned int lane = 0; lane < LANES; lane++)
 		ASSERT_DONE(dev_wait(A, lane, 100));
-	for (i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < 2; i++) {
 		__atomic_store_n(&movers[i].stop, true, __ATOMIC_RELAXED);
 		pthread_join(threads[i], NULL);
 		ASSERT_EQ(0, movers[i].error);
@@ -340,9 +334,7 @@ static void *prefetch_once_a_round(void *arg)
  */
 static void post_writers(char *buf, uint64_t round)
 {
-	unsigned int lane;
-
-	for (lane = 0; lane < LANES; lane++) {
+	for (unsigned int lane = 0; lane < LANES; lane++) {
 		uint64_t fill[] = { (uintptr_t)buf + lane * PAGE_BYTES,
 				    WRITTEN_BYTES - lane * PAGE_BYTES,
 				    LANES * PAGE_BYTES, round };
@@ -353,10 +345,9 @@ static void post_writers(char *buf, uint64_t round)
 
 static bool wait_for_writers(void)
 {
-	unsigned int lane;
 	bool done = true;
 
-	for (lane = 0; lane < LANES; lane++) {
+	for (unsigned int lane = 0; lane < LANES; lane++) {
 		struct outcome outcome = dev_wait(A, lane, 20);
 
 		done &= !outcome.error && !outcome.signal;
@@ -380,7 +371,6 @@ static const char *growing_round(struct prefetchers *prefetchers,
 				 uint64_t round)
 {
 	uint64_t faults = stats_of(A).out_device_faults;
-	size_t page;
 
 	/* Drop the pages, and map them for reading only. */
 	if (madvise(prefetchers->buf, GROWING_BYTES, MADV_DONTNEED))
@@ -399,7 +389,7 @@ static const char *growing_round(struct prefetchers *prefetchers,
 	faults = stats_of(A).out_device_faults - faults;
 	if (faults > 8 * WRITTEN_PAGES)
 		return "number of faults";
-	for (page = 0; page < WRITTEN_PAGES; page++)
+	for (size_t page = 0; page < WRITTEN_PAGES; page++)
 		if (*(uint64_t *)(prefetchers->buf + page * PAGE_BYTES) !=
 		    round + 1 + page / LANES)
 			return "contents";
@@ -419,7 +409,6 @@ TEST_F(race, write_permission_survives_stale_lookups)
 	pthread_t threads[PREFETCHERS];
 	const char *failed = NULL;
 	uint64_t round;
-	unsigned int i;
 	int fd = ext2_file(GROWING_BYTES);
 
 	ASSERT_LE(0, fd);
@@ -429,7 +418,7 @@ TEST_F(race, write_permission_survives_stale_lookups)
 	ASSERT_NE(NULL, prefetchers.buf);
 	pthread_barrier_init(&prefetchers.begin, NULL, PREFETCHERS + 1);
 	pthread_barrier_init(&prefetchers.end, NULL, PREFETCHERS + 1);
-	for (i = 0; i < PREFETCHERS; i++)
+	for (unsigned int i = 0; i < PREFETCHERS; i++)
 		ASSERT_EQ(0, pthread_create(&threads[i], NULL,
 					    prefetch_once_a_round,
 					    &prefetchers));
@@ -438,7 +427,7 @@ TEST_F(race, write_permission_survives_stale_lookups)
 		failed = growing_round(&prefetchers, round);
 	prefetchers.stop = true;
 	pthread_barrier_wait(&prefetchers.begin);
-	for (i = 0; i < PREFETCHERS; i++)
+	for (unsigned int i = 0; i < PREFETCHERS; i++)
 		pthread_join(threads[i], NULL);
 	ASSERT_EQ(NULL, failed)
 	{
@@ -475,7 +464,6 @@ TEST_F(race, signals_do_not_make_faults_fail)
 	const size_t len = 4 * BLOCK_BYTES;
 	struct storm storm = { .agent = agent_of(A) };
 	char *buf = ANON(len);
-	unsigned int lane;
 	pthread_t thread;
 	uint64_t round;
 
@@ -485,9 +473,9 @@ TEST_F(race, signals_do_not_make_faults_fail)
 		uint64_t read[] = { (uintptr_t)buf, len, PAGE_BYTES };
 
 		agent_post(agent_of(A), 0, AGENT_FILL, fill, 4);
-		for (lane = 1; lane < LANES; lane++)
+		for (unsigned int lane = 1; lane < LANES; lane++)
 			agent_post(agent_of(A), lane, AGENT_SUM, read, 3);
-		for (lane = 0; lane < LANES; lane++)
+		for (unsigned int lane = 0; lane < LANES; lane++)
 			ASSERT_DONE(dev_wait(A, lane, 60));
 		ASSERT_EQ(-1, pages_check(buf, len, round));
 	}
@@ -521,9 +509,9 @@ TEST_F(race, many_threads_migrate_one_page_back)
 	uint64_t *word = ANON(PAGE_BYTES);
 	struct toucher toucher = { .word = word };
 	pthread_t threads[8];
-	unsigned int i, rounds = 0;
+	unsigned int rounds = 0;
 
-	for (i = 0; i < ARRAY_SIZE(threads); i++)
+	for (unsigned int i = 0; i < ARRAY_SIZE(threads); i++)
 		ASSERT_EQ(0, pthread_create(&threads[i], NULL,
 					    touch_until_stopped, &toucher));
 	do {
@@ -531,7 +519,7 @@ TEST_F(race, many_threads_migrate_one_page_back)
 		rounds++;
 	} while (time(NULL) < self->end);
 	__atomic_store_n(&toucher.stop, true, __ATOMIC_RELAXED);
-	for (i = 0; i < ARRAY_SIZE(threads); i++)
+	for (unsigned int i = 0; i < ARRAY_SIZE(threads); i++)
 		pthread_join(threads[i], NULL);
 	ASSERT_EQ(rounds - 1, word[1]);
 }

@@ -47,9 +47,7 @@ TEST_F(duplication, written_pages_migrate)
  */
 TEST_F(duplication, eviction_drops_duplicates)
 {
-	unsigned int round;
-
-	for (round = 0; round < 3; round++) {
+	for (unsigned int round = 0; round < 3; round++) {
 		ASSERT_SUM(A, buf, LEN, 1);
 		EXPECT_AT(HOST, buf, LEN);
 	}

@@ -58,10 +58,9 @@ VARIANT(kinds, hugetlb, .kind = HUGETLB, .stay = HMMRT_STAY_HUGETLB);
 static bool fill_file(int fd, size_t len)
 {
 	char page[PAGE_BYTES];
-	size_t at;
 
 	memset(page, 0x5a, sizeof(page));
-	for (at = 0; at < len; at += sizeof(page))
+	for (size_t at = 0; at < len; at += sizeof(page))
 		if (pwrite(fd, page, sizeof(page), at) != sizeof(page))
 			return false;
 	return true;
@@ -97,11 +96,10 @@ static char *map_zeroes(FIXTURE_DATA(kinds) *self)
 static bool all_have(uint32_t flag)
 {
 	struct hmmrt_page pages[SMALL_LEN / PAGE_BYTES];
-	size_t i;
 
 	if (cmd_pages(space, buf, SMALL_LEN, pages))
 		return false;
-	for (i = 0; i < ARRAY_SIZE(pages); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(pages); i++)
 		if (!(pages[i].flags & flag))
 			return false;
 	return true;
@@ -110,13 +108,12 @@ static bool all_have(uint32_t flag)
 /* All pages have the same contents. Waits until KSM has merged them. */
 static bool merge(FIXTURE_DATA(kinds) *self)
 {
-	unsigned int i;
 	bool merged;
 
 	if (madvise(buf, self->len, MADV_MERGEABLE))
 		return false;
 	merging_start();
-	for (i = 0; i < 600; i++) {
+	for (unsigned int i = 0; i < 600; i++) {
 		merged = all_have(HMMRT_PAGE_MERGED);
 		if (merged)
 			break;

@@ -68,9 +68,7 @@ static bool enter_cgroup(void)
 /* Reclaims as much as possible: the last write fails when nothing is left. */
 static void reclaim(void)
 {
-	int i;
-
-	for (i = 0; i < 8; i++)
+	for (int i = 0; i < 8; i++)
 		if (!write_text(CGROUP "/memory.reclaim", "64M"))
 			break;
 }
@@ -98,7 +96,6 @@ FIXTURE_TEARDOWN(pressure)
 static void *fill_device(size_t *len)
 {
 	struct hmmrt_device_info info;
-	unsigned int try;
 	void *buf;
 
 	if (cmd_device_info(space, id_of(A), &info))
@@ -108,7 +105,7 @@ static void *fill_device(size_t *len)
 	*len = info.out_memory_bytes;
 	buf = arena_anon(*len);
 	/* Repeat while other users still free device memory. */
-	for (try = 0; buf && try < 500; try++) {
+	for (unsigned int try = 0; buf && try < 500; try++) {
 		if (prefetch(A, buf, *len) ||
 		    cmd_device_info(space, id_of(A), &info))
 			return NULL;
@@ -197,10 +194,8 @@ TEST_F(pressure, device_writes_to_clean_shared_pages_survive)
 
 static void wait_for_merging(void)
 {
-	int i;
-
 	merging_start();
-	for (i = 0; i < 600; i++) {
+	for (int i = 0; i < 600; i++) {
 		if (get_number("/sys/kernel/mm/ksm/pages_sharing") >= 32)
 			break;
 		usleep(100000);
@@ -320,10 +315,10 @@ static int advise_many(const struct scene *scene)
  */
 static bool make_ranges(struct scene *scene)
 {
-	size_t i, step = 500 * 2 * PAGE_BYTES;
+	size_t step = 500 * 2 * PAGE_BYTES;
 	uint64_t begin;
 
-	for (i = 0; scene->many_len < 50 * step;) {
+	for (size_t i = 0; scene->many_len < 50 * step;) {
 		scene->many_len += step;
 		for (; i < scene->many_len; i += 2 * PAGE_BYTES)
 			if (advise(scene->many + i, PAGE_BYTES,

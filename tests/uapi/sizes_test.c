@@ -46,9 +46,8 @@ static size_t pages_of(unsigned int device)
 TEST_F(sizes, each_device_reports_its_own_size)
 {
 	struct hmmrt_device_info info;
-	unsigned int device;
 
-	for (device = 0; device < DEVICES; device++) {
+	for (unsigned int device = 0; device < DEVICES; device++) {
 		ASSERT_EQ(0, cmd_device_info(space, id_of(device), &info));
 		EXPECT_EQ(bytes[device], info.out_memory_bytes);
 	}
@@ -96,10 +95,8 @@ TEST_F(sizes, small_device_takes_what_fits_from_a_large_one)
  */
 TEST_F(sizes, faults_on_a_full_device_map_system_memory)
 {
-	unsigned int device;
-
 	ASSERT_TRUE(set_oversubscription(false));
-	for (device = 0; device < DEVICES; device++) {
+	for (unsigned int device = 0; device < DEVICES; device++) {
 		const size_t capacity = pages_of(device);
 
 		ASSERT_DONE(dev_fill(device, buf, LEN, 1000 * device));
@@ -113,10 +110,9 @@ TEST_F(sizes, faults_on_a_full_device_map_system_memory)
 TEST_F(sizes, all_devices_are_filled_at_the_same_time)
 {
 	uint64_t args[DEVICES][4];
-	unsigned int device;
 	struct outcome outcome;
 
-	for (device = 0; device < DEVICES; device++) {
+	for (unsigned int device = 0; device < DEVICES; device++) {
 		args[device][0] = (uintptr_t)ANON(LEN);
 		args[device][1] = LEN;
 		args[device][2] = PAGE_BYTES;
@@ -124,11 +120,11 @@ TEST_F(sizes, all_devices_are_filled_at_the_same_time)
 		agent_post(agent_of(device), 0, AGENT_FILL, args[device],
 			   ARRAY_SIZE(args[device]));
 	}
-	for (device = 0; device < DEVICES; device++) {
+	for (unsigned int device = 0; device < DEVICES; device++) {
 		outcome = dev_wait(device, 0, 120);
 		ASSERT_DONE(outcome);
 	}
-	for (device = 0; device < DEVICES; device++) {
+	for (unsigned int device = 0; device < DEVICES; device++) {
 		const int64_t used = device_used_bytes(space, id_of(device));
 
 		EXPECT_EQ(bytes[device] < LEN ? bytes[device] : LEN,
@@ -162,18 +158,16 @@ TEST_F(sizes, full_device_uses_memory_of_its_large_peer)
 /* Every device reads what another one wrote, whichever device has the page. */
 TEST_F(sizes, peers_of_all_sizes_see_what_the_others_wrote)
 {
-	unsigned int device, peer;
-
-	for (device = 0; device < DEVICES; device++)
-		for (peer = 0; peer < DEVICES; peer++)
+	for (unsigned int device = 0; device < DEVICES; device++)
+		for (unsigned int peer = 0; peer < DEVICES; peer++)
 			if (device != peer)
 				ASSERT_EQ(0, make_peer(device, peer));
-	for (device = 0; device < DEVICES; device++) {
+	for (unsigned int device = 0; device < DEVICES; device++) {
 		const uint64_t first = 1000 * (device + 1);
 
 		ASSERT_EQ(0, prefetch(device, buf, LEN));
 		ASSERT_DONE(dev_fill(device, buf, LEN, first));
-		for (peer = 0; peer < DEVICES; peer++)
+		for (unsigned int peer = 0; peer < DEVICES; peer++)
 			ASSERT_SUM(peer, buf, LEN, first);
 	}
 	EXPECT_EQ(0, stats_of(LARGE).out_cpu_faults);
@@ -204,10 +198,9 @@ TEST_F(parameter, last_value_applies_to_all_further_devices)
 {
 	const size_t expected[] = { 16, 4, 8, 8, 8 };
 	struct hmmrt_device_info info;
-	uint32_t id;
 	int fd = open_manager();
 
-	for (id = 0; id < ARRAY_SIZE(expected); id++) {
+	for (uint32_t id = 0; id < ARRAY_SIZE(expected); id++) {
 		ASSERT_EQ(0, cmd_device_info(fd, id, &info));
 		EXPECT_EQ(expected[id] * MIB, info.out_memory_bytes);
 	}

@@ -84,11 +84,9 @@ static void find_bad_ranges(void)
 
 TEST_F(space, prefetch_refuses_bad_ranges)
 {
-	unsigned int i;
-
 	ASSERT_EQ((void *)ARENA_BASE, arena_anon(BLOCK_BYTES));
 	find_bad_ranges();
-	for (i = 0; i < ARRAY_SIZE(bad_ranges); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(bad_ranges); i++) {
 		const struct bad_range *bad = &bad_ranges[i];
 
 		EXPECT_EQ(bad->error, prefetch(A, (void *)bad->addr, bad->len))
@@ -107,11 +105,10 @@ TEST_F(space, prefetch_refuses_bad_ranges)
 TEST_F(space, residency_refuses_bad_ranges)
 {
 	static uint32_t locations[2 * BLOCK_PAGES];
-	unsigned int i;
 
 	ASSERT_EQ((void *)ARENA_BASE, arena_anon(BLOCK_BYTES));
 	find_bad_ranges();
-	for (i = 0; i < ARRAY_SIZE(bad_ranges); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(bad_ranges); i++) {
 		const struct bad_range *bad = &bad_ranges[i];
 		int error = bad->error;
 
@@ -293,18 +290,15 @@ static char *sparse_map(void)
 {
 	char *buf = mmap(NULL, TERABYTE, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	uint64_t i;
 
-	for (i = 0; buf != MAP_FAILED && i < SPARSE_PAGES; i++)
+	for (uint64_t i = 0; buf != MAP_FAILED && i < SPARSE_PAGES; i++)
 		*(uint64_t *)(buf + i * (TERABYTE / SPARSE_PAGES)) = i + 1;
 	return buf;
 }
 
 static bool sparse_check(char *buf)
 {
-	uint64_t i;
-
-	for (i = 0; i < SPARSE_PAGES; i++)
+	for (uint64_t i = 0; i < SPARSE_PAGES; i++)
 		if (*(uint64_t *)(buf + i * (TERABYTE / SPARSE_PAGES)) != i + 1)
 			return false;
 	return true;
@@ -314,10 +308,10 @@ TEST_F(space, prefetch_of_a_sparse_terabyte_back_allocates_little)
 {
 	char *buf = sparse_map();
 	struct hmmrt_prefetch result;
-	uint64_t slab, i;
+	uint64_t slab;
 
 	ASSERT_NE(MAP_FAILED, buf);
-	for (i = 0; i < SPARSE_PAGES; i++)
+	for (uint64_t i = 0; i < SPARSE_PAGES; i++)
 		ASSERT_EQ(0, prefetch(A, buf + i * (TERABYTE / SPARSE_PAGES),
 				      PAGE_BYTES));
 	ASSERT_EQ(0, prefetch_terabyte(buf, HOST, &result, &slab));
@@ -413,12 +407,11 @@ TEST_F(space, prefetch_to_unbound_device_or_offline_node_is_refused)
 				 HMMRT_LOCATION_HOST_NODE(HMMRT_LOCATION_MAX_NODE + 1),
 				 HMMRT_LOCATION_NONE, HMMRT_LOCATION_NONE - 1 };
 	char *buf = ANON(BLOCK_BYTES);
-	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(unbound); i++)
+	for (unsigned int i = 0; i < ARRAY_SIZE(unbound); i++)
 		EXPECT_EQ(-ENODEV, cmd_prefetch(space, buf, BLOCK_BYTES,
 						unbound[i], NULL));
-	for (i = 0; i < ARRAY_SIZE(bad); i++)
+	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++)
 		EXPECT_EQ(-EINVAL,
 			  cmd_prefetch(space, buf, BLOCK_BYTES, bad[i], NULL));
 	ASSERT_EQ(0, prefetch(A, buf, BLOCK_BYTES));
@@ -429,9 +422,8 @@ TEST_F(space, stats_of_an_unbound_device_is_enodev)
 	const uint32_t bad[] = { id_of(A) + 1, HMMRT_MAX_DEVICES, 0x80000000,
 				 HMMRT_LOCATION_HOST, HMMRT_LOCATION_NONE };
 	struct hmmrt_stats stats;
-	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(bad); i++)
+	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++)
 		EXPECT_EQ(-ENODEV, cmd_stats(space, bad[i], &stats));
 	ASSERT_EQ(0, cmd_stats(space, id_of(A), &stats));
 }
@@ -446,9 +438,8 @@ TEST_F(space, reserved_members_are_eopnotsupp)
 	struct hmmrt_stats stats = {
 		.size = sizeof(stats), .device_id = id_of(A),
 	};
-	unsigned int bit;
 
-	for (bit = 0; bit < 32; bit++) {
+	for (unsigned int bit = 0; bit < 32; bit++) {
 		prefetch.__reserved = 1u << bit;
 		stats.__reserved = 1u << bit;
 		EXPECT_EQ(-EOPNOTSUPP,
@@ -465,10 +456,10 @@ TEST_F(space, device_info_of_a_missing_device_is_enodev)
 {
 	struct hmmrt_device_info device;
 	struct hmmrt_info info;
-	uint32_t id, found = 0;
+	uint32_t found = 0;
 
 	ASSERT_EQ(0, cmd_info(space, &info));
-	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
+	for (uint32_t id = 0; id < HMMRT_MAX_DEVICES; id++) {
 		int rc = cmd_device_info(space, id, &device);
 
 		found += !rc;
@@ -491,10 +482,9 @@ TEST_F(space, bind_to_a_file_that_is_no_space_is_ebadf)
 	const int bad[] = { -1, 1 << 20, INT32_MIN, null, path, gpu,
 			    self->gpu };
 	struct hmmrt_gpu_bind bind;
-	unsigned int i;
 
 	ASSERT_LE(0, gpu);
-	for (i = 0; i < ARRAY_SIZE(bad); i++)
+	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++)
 		EXPECT_EQ(-EBADF, cmd_bind(gpu, bad[i], &bind));
 	ASSERT_EQ(0, cmd_bind(gpu, space, &bind));
 	close(path);
@@ -595,13 +585,13 @@ TEST_F(space, interrupted_prefetch_reports_its_progress)
 {
 	const size_t len = 32 * BLOCK_BYTES;
 	struct storm storm;
-	unsigned int eintr = 0, calls, round;
+	unsigned int eintr = 0, calls;
 	struct hmmrt_prefetch result;
 	char *buf = FILLED(len);
 	uint64_t moved;
 	int rc;
 
-	for (round = 0; !eintr && round < STORM_ROUNDS; round++) {
+	for (unsigned int round = 0; !eintr && round < STORM_ROUNDS; round++) {
 		ASSERT_EQ(0, prefetch(HOST, buf, len));
 		ASSERT_EQ(0, storm_start(&storm));
 		moved = 0;
@@ -626,9 +616,8 @@ TEST_F(space, restarted_prefetch_counts_each_page_once)
 	struct hmmrt_prefetch result;
 	char *buf = FILLED(len);
 	struct storm storm;
-	unsigned int round;
 
-	for (round = 0; round < 4; round++) {
+	for (unsigned int round = 0; round < 4; round++) {
 		ASSERT_EQ(0, prefetch(HOST, buf, len));
 		ASSERT_EQ(0, storm_start(&storm));
 		storm_restarts();
@@ -650,11 +639,11 @@ TEST_F(space, interrupted_prefetch_goes_on_where_it_was)
 		.len = len,
 		.location = id_of(A),
 	};
-	unsigned int eintr = 0, round;
+	unsigned int eintr = 0;
 	struct storm storm;
 	int rc;
 
-	for (round = 0; !eintr && round < STORM_ROUNDS; round++) {
+	for (unsigned int round = 0; !eintr && round < STORM_ROUNDS; round++) {
 		ASSERT_EQ(0, cmd_prefetch(space, buf, len, HOST, NULL));
 		ASSERT_EQ(0, storm_start(&storm));
 		while ((rc = cmd_raw(space, HMMRT_IOC_PREFETCH, &prefetch)) ==
@@ -696,13 +685,12 @@ static void prefetch_for_ever(struct stopped *stopped)
 	struct hmmrt_prefetch result;
 	struct hmmrt_gpu_bind bind;
 	char *buf = arena_anon(len);
-	uint32_t to;
 
 	rc = cmd_space_create(space);
 	if (!rc)
 		rc = cmd_bind(gpu, space, &bind);
 	pages_fill(buf, len, 1);
-	for (to = bind.out_device_id; !rc;
+	for (uint32_t to = bind.out_device_id; !rc;
 	     to = to == HMMRT_LOCATION_HOST ? bind.out_device_id :
 					      HMMRT_LOCATION_HOST) {
 		rc = cmd_prefetch(space, buf, len, to, &result);
@@ -751,11 +739,10 @@ TEST_F(space, stopped_and_continued_call_is_no_error)
 {
 	struct stopped *stopped;
 	pid_t pid = prefetching_child(&stopped);
-	unsigned int i;
 	int status;
 
 	ASSERT_LT(0, pid);
-	for (i = 0; i < 30 && !stopped->rc; i++) {
+	for (unsigned int i = 0; i < 30 && !stopped->rc; i++) {
 		ASSERT_EQ(0, kill(pid, SIGSTOP));
 		ASSERT_EQ(pid, waitpid(pid, &status, WUNTRACED));
 		if (!WIFSTOPPED(status))
@@ -782,7 +769,6 @@ static bool is_frozen(void)
 TEST_F(space, frozen_and_thawed_call_is_no_error)
 {
 	struct stopped *stopped;
-	unsigned int i, try;
 	char text[16];
 	pid_t pid;
 
@@ -792,9 +778,9 @@ TEST_F(space, frozen_and_thawed_call_is_no_error)
 	ASSERT_LT(0, pid);
 	snprintf(text, sizeof(text), "%d", pid);
 	ASSERT_TRUE(write_text(FREEZER "/cgroup.procs", text));
-	for (i = 0; i < 30 && !stopped->rc; i++) {
+	for (unsigned int i = 0; i < 30 && !stopped->rc; i++) {
 		ASSERT_TRUE(write_text(FREEZER "/cgroup.freeze", "1"));
-		for (try = 0; try < 10000 && !is_frozen(); try++)
+		for (unsigned int try = 0; try < 10000 && !is_frozen(); try++)
 			usleep(1000);
 		EXPECT_TRUE(is_frozen());
 		ASSERT_TRUE(write_text(FREEZER "/cgroup.freeze", "0"));

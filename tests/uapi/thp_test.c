@@ -84,14 +84,14 @@ FIXTURE(thp) {
  */
 static long count_bits(int fd, const void *addr, size_t len, uint8_t bits)
 {
-	size_t i, n = len / PAGE_BYTES;
+	size_t n = len / PAGE_BYTES;
 	uint8_t bytes[BLOCK_PAGES];
 	long found = 0;
 
 	if (n > BLOCK_PAGES ||
 	    call(fd, HMM_DMIRROR_SNAPSHOT, addr, len, bytes, NULL))
 		return -1;
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		found += (bytes[i] & bits) == bits;
 	return found;
 }
@@ -415,17 +415,16 @@ TEST_F(thp, without_a_large_host_page_migrate_to_sys_moves_parts)
 TEST_F(thp, fragmented_device_memory_takes_parts)
 {
 	char *all = ANON(DEVICE_BLOCKS * BLOCK_BYTES);
-	unsigned int i;
 
 	ASSERT_EQ(0, madvise(all, DEVICE_BLOCKS * BLOCK_BYTES,
 			     MADV_NOHUGEPAGE));
-	for (i = 0; i < DEVICE_BLOCKS; i++) {
+	for (unsigned int i = 0; i < DEVICE_BLOCKS; i++) {
 		char *block = all + i * BLOCK_BYTES;
 
 		ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_MIGRATE_TO_DEV, block,
 				  BLOCK_BYTES, self->data, NULL));
 	}
-	for (i = 0; i < DEVICE_BLOCKS; i++)
+	for (unsigned int i = 0; i < DEVICE_BLOCKS; i++)
 		ASSERT_EQ(0, madvise(all + i * BLOCK_BYTES + PAGE_BYTES,
 				     BLOCK_BYTES - PAGE_BYTES, MADV_DONTNEED));
 	ASSERT_TRUE(go_to_device(self, false));
@@ -443,10 +442,9 @@ TEST_F(thp, chunk_is_reused_for_large_and_single_pages)
 {
 	char *small = ANON(BLOCK_BYTES);
 	size_t len = BLOCK_BYTES - PART;
-	unsigned int round;
 
 	ASSERT_EQ(0, madvise(small, BLOCK_BYTES, MADV_NOHUGEPAGE));
-	for (round = 0; round < 3; round++) {
+	for (unsigned int round = 0; round < 3; round++) {
 		ASSERT_TRUE(go_to_device(self, self->large));
 		ASSERT_EQ(-1, pages_check(self->data, BLOCK_BYTES, 1));
 		ASSERT_EQ(0, munmap(self->buf, BLOCK_BYTES));
@@ -484,16 +482,15 @@ static void *check_all(void *buf)
 TEST_F(thp, several_threads_fault_at_the_same_time)
 {
 	pthread_t threads[THREADS];
-	unsigned int round, i;
 	void *wrong;
 
-	for (round = 0; round < ROUNDS; round++) {
+	for (unsigned int round = 0; round < ROUNDS; round++) {
 		ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_MIGRATE_TO_DEV,
 				  self->buf, BLOCK_BYTES, self->data, NULL));
-		for (i = 0; i < THREADS; i++)
+		for (unsigned int i = 0; i < THREADS; i++)
 			ASSERT_EQ(0, pthread_create(&threads[i], NULL,
 						    check_all, self->buf));
-		for (i = 0; i < THREADS; i++) {
+		for (unsigned int i = 0; i < THREADS; i++) {
 			ASSERT_EQ(0, pthread_join(threads[i], &wrong));
 			ASSERT_EQ(NULL, wrong);
 		}
@@ -513,9 +510,8 @@ TEST_F(thp, reclaim_leaves_device_pages)
 TEST_F(thp, holes_become_zeroes_on_the_device)
 {
 	uint64_t word = 0;
-	unsigned int i;
 
-	for (i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < 2; i++) {
 		ASSERT_EQ(0, madvise(self->buf, BLOCK_BYTES, MADV_DONTNEED));
 		if (i)
 			word += *(volatile char *)self->buf;

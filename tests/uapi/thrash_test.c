@@ -70,9 +70,7 @@ static void turn(FIXTURE_DATA(thrash) *self, struct __test_metadata *_metadata)
 static void turn_until_pinned(FIXTURE_DATA(thrash) *self,
 			      struct __test_metadata *_metadata)
 {
-	unsigned int round;
-
-	for (round = 0; !stats_of(A).out_thrash_pins; round++) {
+	for (unsigned int round = 0; !stats_of(A).out_thrash_pins; round++) {
 		ASSERT_LT(round, ROUNDS);
 		turn(self, _metadata);
 	}
@@ -90,7 +88,6 @@ static bool wait_more(time_t began)
 TEST_F_TIMEOUT(thrash, is_detected_throttled_and_pinned, 500)
 {
 	struct hmmrt_stats before, after;
-	unsigned int i;
 
 	turn_until_pinned(self, _metadata);
 	before = stats_of(A);
@@ -101,7 +98,7 @@ TEST_F_TIMEOUT(thrash, is_detected_throttled_and_pinned, 500)
 	EXPECT_EQ(HOST, location(self));
 	EXPECT_TRUE(is_mapped(self));
 
-	for (i = 0; i < 500; i++)
+	for (unsigned int i = 0; i < 500; i++)
 		turn(self, _metadata);
 	after = stats_of(A);
 	EXPECT_EQ(before.out_migrated_to_device, after.out_migrated_to_device);
@@ -145,12 +142,10 @@ TEST_F_TIMEOUT(thrash, prefetch_ends_the_pin, 500)
 
 TEST_F_TIMEOUT(thrash, pin_follows_the_preferred_location, 500)
 {
-	unsigned int i;
-
 	ASSERT_EQ(0, advise_at(self->word, BLOCK_BYTES, SET_PREFERRED_LOCATION,
 			       A));
 	turn_until_pinned(self, _metadata);
-	for (i = 0; i < 10; i++) {
+	for (unsigned int i = 0; i < 10; i++) {
 		turn(self, _metadata);
 		ASSERT_EQ(id_of(A), location(self));
 	}
@@ -159,11 +154,10 @@ TEST_F_TIMEOUT(thrash, pin_follows_the_preferred_location, 500)
 TEST_F_TIMEOUT(thrash, is_not_detected_where_disabled, 500)
 {
 	struct hmmrt_stats stats;
-	unsigned int i;
 
 	ASSERT_EQ(0, set_range_knob(self->word, BLOCK_BYTES, A,
 				    HMMRT_KNOB_THRASHING_ENABLE, 0));
-	for (i = 0; i < 50; i++) {
+	for (unsigned int i = 0; i < 50; i++) {
 		turn(self, _metadata);
 		ASSERT_EQ(id_of(A), location(self));
 	}
@@ -194,13 +188,13 @@ TEST_F_TIMEOUT(thrash, disabling_detection_ends_the_pin, 500)
 TEST_F_TIMEOUT(thrash, throttled_fault_blocks_no_other_lane, 500)
 {
 	char *other = (char *)self->word + BLOCK_BYTES;
-	unsigned int served = 0, round;
+	unsigned int served = 0;
 
 	ASSERT_EQ(0, set(HMMRT_KNOB_THRASHING_NAP, 100));
 	ASSERT_EQ(0, set(HMMRT_KNOB_THRASHING_PIN_THRESHOLD, 255));
 	ASSERT_EQ(0, set_range_knob(other, BLOCK_BYTES, A,
 				    HMMRT_KNOB_THRASHING_ENABLE, 0));
-	for (round = 0; !served; round++) {
+	for (unsigned int round = 0; !served; round++) {
 		uint64_t before = stats_of(A).out_throttled_faults;
 		struct outcome outcome;
 
@@ -252,9 +246,7 @@ TEST_F_TIMEOUT(thrash, throttled_agent_can_be_killed, 500)
 
 static void *add_often(void *word)
 {
-	unsigned int i;
-
-	for (i = 0; i < ADDS; i++)
+	for (unsigned int i = 0; i < ADDS; i++)
 		__atomic_fetch_add((uint64_t *)word, 1, __ATOMIC_RELAXED);
 	return NULL;
 }
@@ -268,17 +260,16 @@ static void add_from_all_sides(FIXTURE_DATA(thrash) *self,
 {
 	uint64_t args[] = { (uintptr_t)self->word, ADDS };
 	pthread_t threads[2];
-	unsigned int i;
 
-	for (i = 0; i < 4; i++)
+	for (unsigned int i = 0; i < 4; i++)
 		agent_post(&session.devices[i % 2].agent, i / 2, AGENT_ADD,
 			   args, 2);
-	for (i = 0; i < 2; i++)
+	for (unsigned int i = 0; i < 2; i++)
 		ASSERT_EQ(0, pthread_create(&threads[i], NULL, add_often,
 					    (void *)self->word));
-	for (i = 0; i < 2; i++)
+	for (unsigned int i = 0; i < 2; i++)
 		ASSERT_EQ(0, pthread_join(threads[i], NULL));
-	for (i = 0; i < 4; i++)
+	for (unsigned int i = 0; i < 4; i++)
 		ASSERT_DONE(agent_wait(&session.devices[i % 2].agent, i / 2,
 				       LIMIT_S));
 	ASSERT_EQ(6 * ADDS, *self->word);

@@ -153,9 +153,8 @@ static unsigned int thrashing(const char *state)
 static void go_back_and_forth(struct __test_metadata *_metadata)
 {
 	volatile uint64_t *word = (volatile uint64_t *)buf;
-	unsigned int round;
 
-	for (round = 0; !stats_of(A).out_thrash_pins; round++) {
+	for (unsigned int round = 0; !stats_of(A).out_thrash_pins; round++) {
 		ASSERT_LT(round, ROUNDS);
 		*word = round;
 		ASSERT_VALUE(round, dev_read(A, word));
@@ -172,9 +171,8 @@ TEST_F(trace, each_step_of_thrashing_is_reported)
 		{ HMMRT_KNOB_THRASHING_PIN, FOR_EVER },
 	};
 	struct hmmrt_stats stats;
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(knobs); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(knobs); i++)
 		ASSERT_EQ(0, set_knob(A, knobs[i].knob, knobs[i].value));
 	go_back_and_forth(_metadata);
 	ASSERT_EQ(0, prefetch(A, buf, PAGE_BYTES));

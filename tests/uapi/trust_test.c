@@ -69,9 +69,8 @@ struct attempt {
 static int attempts_judge(const struct attempt *attempts, size_t count)
 {
 	int rc = 0;
-	size_t i;
 
-	for (i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		if (attempts[i].rc != attempts[i].expected) {
 			fprintf(stderr, "# %s: %d, not %d\n", attempts[i].what,
 				attempts[i].rc, attempts[i].expected);
@@ -231,9 +230,8 @@ TEST_F(bound, receiver_of_the_files_is_refused_everything)
 	int fds[] = { space, self->device->gpu };
 	int sockets[2];
 	struct stolen stolen;
-	int i;
 
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		stolen = steal(i);
 		ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sockets));
 		ASSERT_EQ(0, send_fds(sockets[0], fds));
@@ -334,12 +332,11 @@ TEST_F(bound, process_with_a_space_is_refused_everything)
 TEST_F(bound, wrong_token_is_eacces)
 {
 	const uint64_t right = self->device->token;
-	unsigned int bit;
 
 	ASSERT_NE(0, right);
 	ASSERT_EQ(-EACCES, agent_attach(agent_of(A), self->device->gpu, 0));
 	ASSERT_EQ(-EACCES, agent_attach(agent_of(A), self->device->gpu, ~0UL));
-	for (bit = 0; bit < 64; bit++)
+	for (unsigned int bit = 0; bit < 64; bit++)
 		ASSERT_EQ(-EACCES, agent_attach(agent_of(A), self->device->gpu,
 						right ^ 1UL << bit));
 	ASSERT_EQ(0, agent_attach(agent_of(A), self->device->gpu, right));
@@ -560,10 +557,9 @@ TEST_F(bound, role_is_decided_once)
 {
 	struct stolen stolen = steal(false);
 	struct hmmrt_gpu_bind bind;
-	unsigned int round;
 
 	session_unbind(&session, A);
-	for (round = 0; round < 40; round++) {
+	for (unsigned int round = 0; round < 40; round++) {
 		stolen.gpu = open_gpu(0);
 		ASSERT_EQ(0, cmd_bind(stolen.gpu, stolen.space, &bind));
 		stolen.token = bind.out_token;

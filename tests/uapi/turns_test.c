@@ -16,17 +16,13 @@ DEVICES_FIXTURE(turns)
 /* Writes every word of the page but the first, which the turns use. */
 static void paint(uint64_t *page, uint64_t seed)
 {
-	size_t i;
-
-	for (i = 1; i < PAGE_BYTES / sizeof(*page); i++)
+	for (size_t i = 1; i < PAGE_BYTES / sizeof(*page); i++)
 		page[i] = seed + i;
 }
 
 static bool is_painted(const uint64_t *page, uint64_t seed)
 {
-	size_t i;
-
-	for (i = 1; i < PAGE_BYTES / sizeof(*page); i++)
+	for (size_t i = 1; i < PAGE_BYTES / sizeof(*page); i++)
 		if (page[i] != seed + i)
 			return false;
 	return true;
@@ -40,10 +36,9 @@ TEST_F_TIMEOUT(turns, thousands_of_turns_on_one_page_lose_no_write, 500)
 {
 	const uint64_t turns = amount(10000, 2000);
 	uint64_t *word = ANON(PAGE_BYTES);
-	uint64_t i;
 
 	paint(word, 77);
-	for (i = 0; i < turns; i += 2) {
+	for (uint64_t i = 0; i < turns; i += 2) {
 		ASSERT_VALUE(i, dev_read(A, word));
 		ASSERT_DONE(dev_write(A, word, i + 1));
 		ASSERT_EQ(i + 1, *word);
@@ -61,9 +56,8 @@ TEST_F_TIMEOUT(turns, page_prefetched_before_each_turn_loses_no_write, 500)
 	const uint64_t rounds = amount(1000, 200);
 	uint64_t *word = ANON(PAGE_BYTES);
 	struct hmmrt_stats stats;
-	uint64_t i;
 
-	for (i = 0; i < rounds; i++) {
+	for (uint64_t i = 0; i < rounds; i++) {
 		word[0] = i;
 		paint(word, i);
 		ASSERT_EQ(0, prefetch(A, word, PAGE_BYTES));
@@ -84,11 +78,10 @@ TEST_F_TIMEOUT(turns, consecutive_windows_migrate_in_each_turn, 500)
 	const uint64_t rounds = amount(500, 100);
 	char *buf = ANON(2 * GRANULE_BYTES);
 	struct hmmrt_stats stats;
-	uint64_t i;
 
 	ASSERT_EQ(0, set_knob(A, HMMRT_KNOB_THRASHING_ENABLE, 0));
 	pages_fill(buf, 2 * GRANULE_BYTES, 0);
-	for (i = 0; i < 2 * rounds; i++) {
+	for (uint64_t i = 0; i < 2 * rounds; i++) {
 		char *window = buf + i % 2 * GRANULE_BYTES;
 
 		pages_fill(window, GRANULE_BYTES, i);
@@ -110,9 +103,8 @@ TEST_F_TIMEOUT(turns, blocks_prefetched_both_ways_keep_their_contents, 500)
 	const uint64_t rounds = amount(50, 10), pages = len / PAGE_BYTES;
 	char *buf = ANON(len);
 	struct hmmrt_stats stats;
-	uint64_t i;
 
-	for (i = 0; i < rounds; i++) {
+	for (uint64_t i = 0; i < rounds; i++) {
 		pages_fill(buf, len, i);
 		ASSERT_EQ(0, prefetch(A, buf, len));
 		ASSERT_VALUE(pages * (pages - 1) / 2 + pages * i,
@@ -160,15 +152,14 @@ static uint64_t faults_of(char *buf, unsigned int count)
 	pthread_t threads[READERS_MAX];
 	bool good = true;
 	uint64_t before;
-	unsigned int i;
 	void *rc;
 
 	if (prefetch(A, buf, READ_BYTES))
 		return 0;
 	before = stats_of(A).out_cpu_faults;
-	for (i = 0; i < count; i++)
+	for (unsigned int i = 0; i < count; i++)
 		good &= !pthread_create(&threads[i], NULL, read_all, &readers);
-	for (i = 0; i < count && good; i++)
+	for (unsigned int i = 0; i < count && good; i++)
 		good &= !pthread_join(threads[i], &rc) && !rc;
 	return good ? stats_of(A).out_cpu_faults - before : 0;
 }
@@ -181,13 +172,12 @@ TEST_F(turns, threads_that_read_the_same_memory_share_its_faults)
 {
 	char *buf = ANON(READ_BYTES);
 	uint64_t alone, together;
-	unsigned int count;
 
 	ASSERT_EQ(0, set_knob(A, HMMRT_KNOB_THRASHING_ENABLE, 0));
 	pages_fill(buf, READ_BYTES, 7);
 	alone = faults_of(buf, 1);
 	ASSERT_LT(0, alone);
-	for (count = 2; count <= READERS_MAX; count *= 2) {
+	for (unsigned int count = 2; count <= READERS_MAX; count *= 2) {
 		together = faults_of(buf, count);
 		EXPECT_LT(0, together);
 		EXPECT_GE(3 * alone, together)

@@ -478,9 +478,7 @@ TEST_F(call, valid_call_succeeds)
 
 TEST_F(call, size_below_the_first_version_is_einval)
 {
-	uint32_t size;
-
-	for (size = 0; size < variant->min_size; size++) {
+	for (uint32_t size = 0; size < variant->min_size; size++) {
 		self->arg->size = size;
 		ASSERT_CALL_REFUSED(EINVAL);
 	}
@@ -516,9 +514,7 @@ TEST_F(call, size_above_with_a_nonzero_tail_is_e2big)
 
 TEST_F(call, unknown_flags_are_eopnotsupp)
 {
-	unsigned int bit;
-
-	for (bit = 0; bit < 32; bit++) {
+	for (unsigned int bit = 0; bit < 32; bit++) {
 		if (variant->known_flags & 1u << bit)
 			continue;
 		self->arg->flags = 1u << bit;
@@ -538,9 +534,8 @@ TEST_F(call, bad_pointers_are_efault)
 		0, (uintptr_t)self->arg + PAGE_BYTES, ARENA_BASE - PAGE_BYTES,
 		0x7ffffffff000, 0xffff888000000000, ~7UL,
 	};
-	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(bad); i++)
+	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++)
 		ASSERT_EQ(-EFAULT, call_run(self, variant, (void *)bad[i]));
 	ASSERT_EQ(0, call_run(self, variant, self->arg));
 }
@@ -585,9 +580,8 @@ TEST_F(call, previous_contents_of_outputs_are_ignored)
 TEST_F(call, is_enotty_on_other_files)
 {
 	int right = self->fd;
-	enum kind kind;
 
-	for (kind = 0; kind < KINDS; kind++) {
+	for (enum kind kind = 0; kind < KINDS; kind++) {
 		self->fd = file_of(&self->env, kind);
 		if (kind != variant->kind && self->fd >= 0)
 			ASSERT_CALL_REFUSED(ENOTTY);
@@ -640,15 +634,13 @@ static bool number_is_known(enum kind kind, unsigned int number)
 TEST_F(files, every_number_is_in_the_list_or_enotty)
 {
 	struct env env = { .session = self->session };
-	unsigned int number;
-	enum kind kind;
 
 	ASSERT_EQ(0, cmd_space_create(env.session.space));
 	env.object = cmd_object_create(env.session.space, BLOCK_BYTES,
 				       HMMRT_LOCATION_HOST, 0);
 	ASSERT_LE(0, env.object);
-	for (kind = 0; kind < KINDS; kind++) {
-		for (number = 0; number < 256; number++) {
+	for (enum kind kind = 0; kind < KINDS; kind++) {
+		for (unsigned int number = 0; number < 256; number++) {
 			int rc = cmd_raw(file_of(&env, kind),
 					 _IO(HMMRT_IOC_TYPE, number), NULL);
 

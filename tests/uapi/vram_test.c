@@ -34,12 +34,10 @@ FIXTURE_TEARDOWN(full)
 /* Finds two blocks with chunks that follow each other in device memory. */
 static bool find_neighbours(char *buf, size_t len, char **first, char **second)
 {
-	size_t i, j;
-
-	for (i = 0; i < len; i += BLOCK_BYTES) {
+	for (size_t i = 0; i < len; i += BLOCK_BYTES) {
 		uint64_t next = device_frame(buf + i) + BLOCK_PAGES;
 
-		for (j = 0; j < len; j += BLOCK_BYTES) {
+		for (size_t j = 0; j < len; j += BLOCK_BYTES) {
 			if (device_frame(buf + j) != next)
 				continue;
 			*first = buf + i;
@@ -84,16 +82,15 @@ TEST_F(full, window_across_two_chunks_keeps_its_contents)
 TEST_F(full, block_in_single_pages_keeps_its_contents)
 {
 	char *window = ANON(BLOCK_BYTES);
-	size_t at;
 
-	for (at = 0; at < 2 * BLOCK_BYTES; at += 2 * PAGE_BYTES)
+	for (size_t at = 0; at < 2 * BLOCK_BYTES; at += 2 * PAGE_BYTES)
 		ASSERT_EQ(0, madvise(buf + at, PAGE_BYTES, MADV_DONTNEED));
 	pages_fill(window, BLOCK_BYTES, 1);
 	ASSERT_VALUE(512 * 513 / 2, dev_sum(A, window, BLOCK_BYTES));
 	ASSERT_AT(A, window, BLOCK_BYTES);
 	ASSERT_DONE(dev_fill(A, window, BLOCK_BYTES, 700));
 	ASSERT_EQ(-1, pages_check(window, BLOCK_BYTES, 700));
-	for (at = 0; at < 2 * BLOCK_BYTES; at += PAGE_BYTES)
+	for (size_t at = 0; at < 2 * BLOCK_BYTES; at += PAGE_BYTES)
 		ASSERT_EQ(0, *(uint64_t *)(buf + at));
 }
 

@@ -433,7 +433,6 @@ static int child_lock(void)
 		.id = id_of(A),
 	};
 	pthread_t thread;
-	unsigned int i;
 
 	if (!locker.file || !locker.buf || locker.fd < 0 ||
 	    cmd_space_create(locker.manager))
@@ -446,7 +445,7 @@ static int child_lock(void)
 	if (faulty_range(locker.fd, HMMRT_FAULTY_IOC_TO_DEVICE, locker.buf,
 			 LEN / 2))
 		return 2;
-	for (i = 0; i < 4; i++)
+	for (unsigned int i = 0; i < 4; i++)
 		if (pthread_create(&thread, NULL, runs[i], &locker))
 			return 3;
 	shared->go_on = 1;

@@ -41,9 +41,7 @@ static uint64_t next_random(uint64_t *state)
 
 static void streaming(uint64_t *words, size_t count)
 {
-	size_t i;
-
-	for (i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		words[i] = words[i] * 3 + i;
 }
 
@@ -51,9 +49,8 @@ static void streaming(uint64_t *words, size_t count)
 static void strided(uint64_t *words, size_t count)
 {
 	const size_t stride = PAGE_BYTES / sizeof(*words);
-	size_t i;
 
-	for (i = 0; i < count; i += stride)
+	for (size_t i = 0; i < count; i += stride)
 		words[i] += words[(i + stride) % count];
 }
 
@@ -72,9 +69,8 @@ static void at_random(uint64_t *words, size_t count)
 {
 	const size_t jumps = limited(500);
 	uint64_t state = 7;
-	size_t i;
 
-	for (i = 0; i < jumps; i++) {
+	for (size_t i = 0; i < jumps; i++) {
 		size_t from = next_random(&state) % count;
 
 		words[next_random(&state) % count] += words[from] + i;
@@ -89,11 +85,10 @@ static void gemm(uint64_t *words, size_t count)
 {
 	const size_t rows = (count - INNER * ROW) / (ROW + INNER);
 	uint64_t *b = words, *a = b + INNER * ROW, *c = a + rows * INNER;
-	size_t i, j, k;
 
-	for (i = 0; i < rows; i++)
-		for (k = 0; k < INNER; k++)
-			for (j = 0; j < ROW; j++)
+	for (size_t i = 0; i < rows; i++)
+		for (size_t k = 0; k < INNER; k++)
+			for (size_t j = 0; j < ROW; j++)
 				c[i * ROW + j] +=
 					a[i * INNER + k] * b[k * ROW + j];
 }
@@ -103,13 +98,12 @@ static void stencil(uint64_t *words, size_t count)
 {
 	const size_t rows = count / ROW / 2;
 	uint64_t *from = words, *to = words + rows * ROW;
-	size_t i, j, round;
 
-	for (round = 0; round < 2; round++) {
+	for (size_t round = 0; round < 2; round++) {
 		uint64_t *other = from;
 
-		for (i = 1; i + 1 < rows; i++)
-			for (j = i * ROW + 1; j < (i + 1) * ROW - 1; j++)
+		for (size_t i = 1; i + 1 < rows; i++)
+			for (size_t j = i * ROW + 1; j < (i + 1) * ROW - 1; j++)
 				to[j] = from[j - ROW] + from[j - 1] + from[j] +
 					from[j + 1] + from[j + ROW];
 		from = to;
@@ -124,9 +118,9 @@ static void stencil(uint64_t *words, size_t count)
 static void chasing(uint64_t *words, size_t count)
 {
 	const size_t pages = count / ROW, jumps = limited(pages);
-	size_t i, page = 0;
+	size_t page = 0;
 
-	for (i = 0; i < jumps; i++) {
+	for (size_t i = 0; i < jumps; i++) {
 		uint64_t *here = words + page * ROW;
 
 		here[1] += i;
@@ -174,16 +168,15 @@ static uint64_t (*const run_part[MAX_DEVICES])(void) = { run_first, run_second }
 static bool work_on_devices(struct session *session)
 {
 	const unsigned int n = session->nr_devices;
-	unsigned int round, device;
 	bool well = true;
 
-	for (round = 0; well && round < n; round++) {
-		for (device = 0; device < n; device++)
+	for (unsigned int round = 0; well && round < n; round++) {
+		for (unsigned int device = 0; device < n; device++)
 			agent_post(&session->devices[device].agent, 0,
 				   AGENT_CALL,
 				   (uint64_t[]){ (uintptr_t)run_part[(device + round) % n] },
 				   1);
-		for (device = 0; device < n; device++) {
+		for (unsigned int device = 0; device < n; device++) {
 			struct outcome outcome =
 				agent_wait(&session->devices[device].agent, 0,
 					   LIMIT_S);
@@ -196,18 +189,14 @@ static bool work_on_devices(struct session *session)
 
 static void work_on_cpu(uint64_t *words, unsigned int devices)
 {
-	unsigned int round, part;
-
-	for (round = 0; round < devices; round++)
-		for (part = 0; part < devices; part++)
+	for (unsigned int round = 0; round < devices; round++)
+		for (unsigned int part = 0; part < devices; part++)
 			job->run(words + part * job->count, job->count);
 }
 
 static void fill(uint64_t *words, size_t count, uint64_t seed)
 {
-	size_t i;
-
-	for (i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		words[i] = next_random(&seed);
 }
 
@@ -235,10 +224,8 @@ static struct shared *shared;
  */
 static bool wait_for_works(unsigned int ended)
 {
-	unsigned int try;
-
 	__atomic_fetch_add(&shared->works, 1, __ATOMIC_RELAXED);
-	for (try = 0; try < LIMIT_S * 100; try++) {
+	for (unsigned int try = 0; try < LIMIT_S * 100; try++) {
 		if (__atomic_load_n(&shared->works, __ATOMIC_RELAXED) >= ended)
 			return true;
 		usleep(10000);
@@ -248,9 +235,7 @@ static bool wait_for_works(unsigned int ended)
 
 static void leave(struct session *session)
 {
-	unsigned int i;
-
-	for (i = 0; i < session->nr_devices; i++) {
+	for (unsigned int i = 0; i < session->nr_devices; i++) {
 		uint64_t n = session_stats(session, i).out_evictions;
 
 		__atomic_fetch_add(&shared->evictions, n, __ATOMIC_RELAXED);
@@ -386,13 +371,12 @@ FIXTURE_VARIANT_ADD(workload, in_4_times_the_memory) { .percent = 400 };
 FIXTURE_SETUP(workload)
 {
 	static const char *const names[] = { "hmmrt-gpu0", "hmmrt-gpu1" };
-	size_t i;
 
 	if (!getenv("HMMRT_MODULE_DIR"))
 		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, simgpu_replace(self->parameters, MODULE));
 	self->fd = open_manager();
-	for (i = 0; i < MAX_DEVICES; i++)
+	for (size_t i = 0; i < MAX_DEVICES; i++)
 		ASSERT_EQ(0, device_named(self->fd, names[i], &self->ids[i]));
 	shared = map_shared(sizeof(*shared));
 	ASSERT_NE(NULL, shared);
@@ -440,25 +424,24 @@ static void work_among_others(FIXTURE_DATA(workload) *self,
 	size_t pages = percent * DEVICE_BYTES * devices / 100 / processes /
 		       PAGE_BYTES / devices * devices;
 	pid_t pids[MAX_PROCESSES], other;
-	unsigned int i;
 
 	*shared = (struct shared){ 0 };
 	choose_works(percent, devices, processes);
 	other = fork();
 	if (!other)
 		_exit(allocate_until_told(devices));
-	for (i = 0; i < processes; i++) {
+	for (unsigned int i = 0; i < processes; i++) {
 		pids[i] = fork();
 		if (!pids[i])
 			_exit(work(pages * PAGE_BYTES, devices, processes));
 	}
-	for (i = 0; i < processes; i++)
+	for (unsigned int i = 0; i < processes; i++)
 		EXPECT_TRUE(ends_well(pids[i]));
 	__atomic_store_n(&shared->stop, true, __ATOMIC_RELAXED);
 	EXPECT_TRUE(ends_well(other));
 	EXPECT_LT(0, shared->evictions);
 	EXPECT_LT(0, shared->allocations);
-	for (i = 0; i < devices; i++)
+	for (unsigned int i = 0; i < devices; i++)
 		EXPECT_EQ(0, used_bytes_soon(self->fd, self->ids[i]));
 	TH_LOG("%u devices, %u processes: %llu evictions, %llu allocations",
 	       devices, processes, (unsigned long long)shared->evictions,

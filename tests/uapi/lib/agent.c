@@ -71,26 +71,24 @@ static void on_storm(int sig)
 
 static uint64_t do_sum(const uint64_t *args)
 {
-	uint64_t at, sum = 0;
+	uint64_t sum = 0;
 
-	for (at = args[0]; at < args[0] + args[1]; at += args[2])
+	for (uint64_t at = args[0]; at < args[0] + args[1]; at += args[2])
 		sum += *(volatile uint64_t *)at;
 	return sum;
 }
 
 static void do_fill(const uint64_t *args)
 {
-	uint64_t at, value = args[3];
+	uint64_t value = args[3];
 
-	for (at = args[0]; at < args[0] + args[1]; at += args[2])
+	for (uint64_t at = args[0]; at < args[0] + args[1]; at += args[2])
 		*(volatile uint64_t *)at = value++;
 }
 
 static void do_add(const uint64_t *args)
 {
-	uint64_t i;
-
-	for (i = 0; i < args[1]; i++)
+	for (uint64_t i = 0; i < args[1]; i++)
 		__atomic_fetch_add((uint64_t *)args[0], 1, __ATOMIC_RELAXED);
 }
 
@@ -194,7 +192,6 @@ static void child_run(struct agent_shared *shared, pid_t owner,
 		.sa_flags = SA_SIGINFO | SA_NODEFER,
 	};
 	struct sigaction storm = { .sa_handler = on_storm };
-	unsigned int i;
 
 	/* The owner may have been killed before. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != owner)
@@ -203,7 +200,7 @@ static void child_run(struct agent_shared *shared, pid_t owner,
 	sigaction(SIGSEGV, &fault, NULL);
 	sigaction(SIGBUS, &fault, NULL);
 	sigaction(SIGUSR1, &storm, NULL);
-	for (i = 1; i < nr_lanes; i++) {
+	for (unsigned int i = 1; i < nr_lanes; i++) {
 		pthread_t thread;
 
 		if (pthread_create(&thread, NULL, lane_run, &shared->lanes[i]))

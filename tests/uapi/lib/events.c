@@ -84,9 +84,8 @@ void events_read_all(struct events *events)
 uint64_t events_dropped(const struct events *events)
 {
 	uint64_t sum = 0;
-	unsigned int i;
 
-	for (i = 0; i < HMMRT_EVENT_TYPES; i++)
+	for (unsigned int i = 0; i < HMMRT_EVENT_TYPES; i++)
 		sum += events->ring->dropped[i];
 	return sum;
 }
@@ -100,9 +99,9 @@ static bool is_of(const struct hmmrt_event *event, uint32_t type,
 uint64_t events_count(const struct events *events, uint32_t type,
 		      events_which which)
 {
-	uint64_t i, n = 0;
+	uint64_t n = 0;
 
-	for (i = 0; i < events_unread(events); i++)
+	for (uint64_t i = 0; i < events_unread(events); i++)
 		n += is_of(events_at(events, i), type, which);
 	return n;
 }
@@ -110,9 +109,9 @@ uint64_t events_count(const struct events *events, uint32_t type,
 uint64_t events_pages(const struct events *events, uint32_t type,
 		      events_which which)
 {
-	uint64_t i, pages = 0;
+	uint64_t pages = 0;
 
-	for (i = 0; i < events_unread(events); i++)
+	for (uint64_t i = 0; i < events_unread(events); i++)
 		if (is_of(events_at(events, i), type, which))
 			pages += events_at(events, i)->pages;
 	return pages;
@@ -121,9 +120,7 @@ uint64_t events_pages(const struct events *events, uint32_t type,
 const struct hmmrt_event *events_find(const struct events *events,
 				      uint32_t type, events_which which)
 {
-	uint64_t i;
-
-	for (i = 0; i < events_unread(events); i++)
+	for (uint64_t i = 0; i < events_unread(events); i++)
 		if (is_of(events_at(events, i), type, which))
 			return events_at(events, i);
 	return NULL;
@@ -132,9 +129,7 @@ const struct hmmrt_event *events_find(const struct events *events,
 const struct hmmrt_event *events_serial(const struct events *events,
 					uint64_t serial)
 {
-	uint64_t i;
-
-	for (i = 0; i < events_unread(events); i++)
+	for (uint64_t i = 0; i < events_unread(events); i++)
 		if (events_at(events, i)->serial == serial)
 			return events_at(events, i);
 	return NULL;

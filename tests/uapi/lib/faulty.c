@@ -117,10 +117,9 @@ int faulty_hold(int control, bool hold)
 
 int faulty_wait_held(int control)
 {
-	unsigned int try;
 	int rc = 0;
 
-	for (try = 0; !rc && try < 2000; try++) {
+	for (unsigned int try = 0; !rc && try < 2000; try++) {
 		rc = faulty_hold(control, true);
 		if (!rc)
 			usleep(5000);

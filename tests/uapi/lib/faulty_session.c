@@ -14,16 +14,15 @@ uint64_t first;
 
 int faulty_renew(void)
 {
-	unsigned int i;
 	int rc = 0;
 
-	for (i = 0; i < 2; i++)
+	for (unsigned int i = 0; i < 2; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
 	rc = faulty_devices(control, 0);
 	if (!rc)
 		rc = faulty_devices(control, 2);
-	for (i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < 2; i++) {
 		fds[i] = open_faulty(i);
 		if (!rc && fds[i] < 0)
 			rc = fds[i];
@@ -62,9 +61,7 @@ int faulty_start(void)
 
 int faulty_end(void)
 {
-	unsigned int op;
-
-	for (op = 0; op < HMMRT_FAULTY_OPS; op++)
+	for (unsigned int op = 0; op < HMMRT_FAULTY_OPS; op++)
 		faulty_fail_stop(control, op);
 	faulty_hold(control, false);
 	close(fds[A]);
@@ -76,9 +73,7 @@ int faulty_end(void)
 
 bool faulty_is_unused(void)
 {
-	unsigned int try;
-
-	for (try = 0; try < 1000; try++) {
+	for (unsigned int try = 0; try < 1000; try++) {
 		if (!device_used_bytes(space, id_of(A)) &&
 		    !device_used_bytes(space, id_of(B)))
 			return true;
@@ -109,10 +104,9 @@ static void pages_to_lists(void)
 
 int put_on(unsigned int device)
 {
-	unsigned int try;
 	int rc;
 
-	for (try = 0; try < 10; try++) {
+	for (unsigned int try = 0; try < 10; try++) {
 		rc = to_device(device, buf, LEN);
 		if (rc || pages_on(device) == PAGES)
 			return rc;
@@ -124,10 +118,9 @@ int put_on(unsigned int device)
 int read_pages(void)
 {
 	uint64_t value;
-	size_t i;
 	int rc;
 
-	for (i = 0; i < PAGES; i++) {
+	for (size_t i = 0; i < PAGES; i++) {
 		rc = faulty_read(fds[A], buf + i * PAGE_BYTES, &value);
 		if (rc)
 			return rc;

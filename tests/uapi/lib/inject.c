@@ -28,9 +28,8 @@ bool inject_start(void)
 		{ "/sys/kernel/debug/fail_page_alloc/probability", "100" },
 		{ NULL, NULL },
 	};
-	unsigned int i;
 
-	for (i = 0; settings[i][0]; i++)
+	for (unsigned int i = 0; settings[i][0]; i++)
 		if (!write_text(settings[i][0], settings[i][1]))
 			return false;
 	return !access("/proc/self/fail-nth", W_OK);

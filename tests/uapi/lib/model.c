@@ -83,9 +83,9 @@ static unsigned int mapped_of(const struct model *model, unsigned int block,
 			      unsigned int dev)
 {
 	const struct model_page *page = &model->pages[block * MODEL_BLOCK];
-	unsigned int i, n = 0;
+	unsigned int n = 0;
 
-	for (i = 0; i < MODEL_BLOCK; i++)
+	for (unsigned int i = 0; i < MODEL_BLOCK; i++)
 		n += page[i].mapped >> dev & 1;
 	return n;
 }
@@ -94,14 +94,14 @@ static unsigned int mapped_of(const struct model *model, unsigned int block,
 static void invalidate(struct model *model, unsigned int first,
 		       unsigned int count)
 {
-	unsigned int i, dev, had = 0;
+	unsigned int had = 0;
 
-	for (i = first; i < first + count; i++) {
+	for (unsigned int i = first; i < first + count; i++) {
 		had |= model->pages[i].mapped;
 		model->pages[i].mapped = 0;
 		model->pages[i].written = 0;
 	}
-	for (dev = 0; dev < MODEL_DEVICES; dev++)
+	for (unsigned int dev = 0; dev < MODEL_DEVICES; dev++)
 		if ((had >> dev & 1) &&
 		    !mapped_of(model, block_of(first), dev))
 			model->faults[dev][block_of(first)] = 0;
@@ -121,9 +121,8 @@ static struct model_window device_window(const struct model *model,
 				 mapped_of(model, block + 1, dev) :
 				 0,
 	};
-	unsigned int i;
 
-	for (i = 0; i < MODEL_BLOCK; i++)
+	for (unsigned int i = 0; i < MODEL_BLOCK; i++)
 		mapped[i] = model->pages[block * MODEL_BLOCK + i].mapped >> dev &
 			    1;
 	return clip(model, page,
@@ -327,9 +326,7 @@ struct model_moves model_prefetch(struct model *model, unsigned int first,
 
 void model_discard(struct model *model, unsigned int first, unsigned int count)
 {
-	unsigned int i;
-
-	for (i = first; i < first + count; i++) {
+	for (unsigned int i = first; i < first + count; i++) {
 		model->pages[i].at = MODEL_NOWHERE;
 		model->pages[i].value = 0;
 		model->pages[i].read_only = false;
@@ -338,20 +335,16 @@ void model_discard(struct model *model, unsigned int first, unsigned int count)
 
 void model_unmap(struct model *model, unsigned int first, unsigned int count)
 {
-	unsigned int i;
-
 	model_discard(model, first, count);
-	for (i = first; i < first + count; i++)
+	for (unsigned int i = first; i < first + count; i++)
 		model->pages[i].advice = no_advice;
 }
 
 void model_move(struct model *model, unsigned int from, unsigned int to,
 		unsigned int count)
 {
-	unsigned int i;
-
 	model_unmap(model, to, count);
-	for (i = 0; i < count; i++) {
+	for (unsigned int i = 0; i < count; i++) {
 		model->pages[to + i].at = model->pages[from + i].at;
 		model->pages[to + i].value = model->pages[from + i].value;
 		model->pages[to + i].read_only =
@@ -362,9 +355,7 @@ void model_move(struct model *model, unsigned int from, unsigned int to,
 
 void model_protect(struct model *model, unsigned int first, unsigned int count)
 {
-	unsigned int i;
-
-	for (i = first; i < first + count; i++)
+	for (unsigned int i = first; i < first + count; i++)
 		if (model->pages[i].at != MODEL_NOWHERE)
 			model->pages[i].read_only = true;
 }
@@ -377,9 +368,7 @@ void model_migrated_back(struct model *model, unsigned int page)
 
 void model_evict(struct model *model, unsigned int dev)
 {
-	unsigned int i;
-
-	for (i = 0; i < MODEL_PAGES; i++)
+	for (unsigned int i = 0; i < MODEL_PAGES; i++)
 		if (model->pages[i].at == dev)
 			model->pages[i].at = MODEL_ON_HOST;
 }
@@ -393,9 +382,7 @@ void model_found_mapped(struct model *model, unsigned int page,
 
 void model_found_block(struct model *model, unsigned int block)
 {
-	unsigned int dev;
-
-	for (dev = 0; dev < MODEL_DEVICES; dev++)
+	for (unsigned int dev = 0; dev < MODEL_DEVICES; dev++)
 		if (!mapped_of(model, block, dev))
 			model->faults[dev][block] = 0;
 }

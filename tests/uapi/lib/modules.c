@@ -102,10 +102,9 @@ void simgpu_parameters(char *text, size_t size)
 /* Killed processes take a moment to release the module. */
 int simgpu_remove(void)
 {
-	unsigned int try;
 	int rc = -EWOULDBLOCK;
 
-	for (try = 0; try < 6000 && rc == -EWOULDBLOCK; try++) {
+	for (unsigned int try = 0; try < 6000 && rc == -EWOULDBLOCK; try++) {
 		if (try)
 			usleep(10000);
 		rc = module_remove("hmmrt_simgpu");

@@ -27,9 +27,8 @@ int page_status(const char *buf, int node, int status[NODES_PAGES])
 {
 	int nodes[NODES_PAGES];
 	void *pages[NODES_PAGES];
-	size_t i;
 
-	for (i = 0; i < NODES_PAGES; i++) {
+	for (size_t i = 0; i < NODES_PAGES; i++) {
 		pages[i] = (void *)(buf + i * PAGE_BYTES);
 		nodes[i] = node;
 		status[i] = -ENXIO;
@@ -40,9 +39,9 @@ int page_status(const char *buf, int node, int status[NODES_PAGES])
 
 int count_status(const int status[NODES_PAGES], int wanted)
 {
-	int i, n = 0;
+	int n = 0;
 
-	for (i = 0; i < NODES_PAGES; i++)
+	for (int i = 0; i < NODES_PAGES; i++)
 		n += status[i] == wanted;
 	return n;
 }

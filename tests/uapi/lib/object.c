@@ -161,9 +161,7 @@ int message_receive(int socket, int *fd, uint64_t *number)
 
 bool device_wait_used(int manager, uint32_t id, int64_t bytes)
 {
-	unsigned int try;
-
-	for (try = 0; try < LIMIT_S * 100; try++) {
+	for (unsigned int try = 0; try < LIMIT_S * 100; try++) {
 		if (device_used_bytes(manager, id) == bytes)
 			return true;
 		usleep(10000);

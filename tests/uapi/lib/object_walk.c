@@ -108,9 +108,7 @@ static void put_object(struct object_walk *walk, struct object *object)
 static void model_unmap(struct object_walk *walk, unsigned int first,
 			unsigned int count, enum kind kind)
 {
-	unsigned int i;
-
-	for (i = first; i < first + count; i++) {
+	for (unsigned int i = first; i < first + count; i++) {
 		struct page *page = &walk->pages[i];
 
 		if (page->kind == SHOWN) {
@@ -129,9 +127,7 @@ static uint64_t *value_of(struct object_walk *walk, const struct page *page)
 static bool range_has(const struct object_walk *walk, unsigned int first,
 		      unsigned int count, enum kind kind)
 {
-	unsigned int i;
-
-	for (i = first; i < first + count; i++)
+	for (unsigned int i = first; i < first + count; i++)
 		if (walk->pages[i].kind == kind)
 			return true;
 	return false;
@@ -151,9 +147,9 @@ static unsigned int device_of(uint32_t location)
 static unsigned int blocks_at(const struct object_walk *walk, uint32_t location,
 			      bool migratable)
 {
-	unsigned int i, blocks = 0;
+	unsigned int blocks = 0;
 
-	for (i = 0; i < OBJECTS; i++)
+	for (unsigned int i = 0; i < OBJECTS; i++)
 		if (walk->objects[i].location == location &&
 		    walk->objects[i].migratable == migratable)
 			blocks += walk->objects[i].pages / BLOCK_PAGES;
@@ -217,7 +213,7 @@ static void step_release(struct object_walk *walk)
 
 static void step_map(struct object_walk *walk)
 {
-	unsigned int index = below(walk, OBJECTS), at = any_page(walk), i;
+	unsigned int index = below(walk, OBJECTS), at = any_page(walk);
 	struct object *object = &walk->objects[index];
 	unsigned int first, count;
 	int prot = any_prot(walk);
@@ -235,7 +231,7 @@ static void step_map(struct object_walk *walk)
 				count * PAGE_BYTES, prot, first * PAGE_BYTES));
 	object->mapped += count;
 	model_unmap(walk, at, count, HOLE);
-	for (i = 0; i < count; i++)
+	for (unsigned int i = 0; i < count; i++)
 		walk->pages[at + i] = (struct page){
 			.kind = SHOWN,
 			.object = index,
@@ -277,7 +273,7 @@ static void step_unmap(struct object_walk *walk)
 /* Protects the pages from the first one on that show objects. */
 static void step_protect(struct object_walk *walk)
 {
-	unsigned int first = any_page(walk), count, most, i;
+	unsigned int first = any_page(walk), count, most;
 	int prot = any_prot(walk);
 
 	most = any_count(walk, WINDOW - first);
@@ -290,7 +286,7 @@ static void step_protect(struct object_walk *walk)
 		return;
 	if (mprotect(addr_of(walk, first), count * PAGE_BYTES, prot))
 		steps_fail(&walk->steps, "mprotect: %s", strerror(errno));
-	for (i = first; i < first + count; i++)
+	for (unsigned int i = first; i < first + count; i++)
 		walk->pages[i].prot = prot;
 }
 
@@ -298,7 +294,7 @@ static void step_access(struct object_walk *walk)
 {
 	static const uint32_t rights[] = { 0, OBJECT_READ, OBJECT_WRITE,
 					   OBJECT_WRITE, OBJECT_WRITE };
-	unsigned int first = any_page(walk), dev = below(walk, DEVICES), i;
+	unsigned int first = any_page(walk), dev = below(walk, DEVICES);
 	unsigned int count = any_count(walk, WINDOW - first);
 	uint32_t access = rights[below(walk, ARRAY_SIZE(rights))];
 	bool hole = range_has(walk, first, count, HOLE);
@@ -312,7 +308,7 @@ static void step_access(struct object_walk *walk)
 	if (!hole || !other || rc != -EINVAL)
 		expect_rc(walk, "set access",
 			  hole ? -EFAULT : other ? -EINVAL : 0, rc);
-	for (i = first; !hole && !other && i < first + count; i++)
+	for (unsigned int i = first; !hole && !other && i < first + count; i++)
 		walk->pages[i].access[dev] = access;
 }
 
@@ -323,14 +319,13 @@ static void check_access(struct object_walk *walk, unsigned int first,
 	bool hole = range_has(walk, first, count, HOLE);
 	bool other = range_has(walk, first, count, RESERVED);
 	uint32_t found, expected = OBJECT_WRITE;
-	unsigned int i;
 	int rc;
 
 	rc = get_access(addr_of(walk, first), count * PAGE_BYTES, dev, &found);
 	if (!hole || !other || rc != -EINVAL)
 		expect_rc(walk, "get access",
 			  hole ? -EFAULT : other ? -EINVAL : 0, rc);
-	for (i = first; i < first + count; i++)
+	for (unsigned int i = first; i < first + count; i++)
 		expected &= walk->pages[i].access[dev];
 	if (!rc && found != expected)
 		steps_fail(&walk->steps, "device %u, pages %u + %u: expected rights %u, found %u",
@@ -386,7 +381,7 @@ static void device_touches(struct object_walk *walk, unsigned int index,
 
 static void step_device(struct object_walk *walk)
 {
-	unsigned int first = any_page(walk), dev = below(walk, DEVICES), i;
+	unsigned int first = any_page(walk), dev = below(walk, DEVICES);
 	unsigned int count = below(walk, 4) ? 1 : 1 + below(walk, 20);
 	bool write = below(walk, 2);
 
@@ -394,7 +389,7 @@ static void step_device(struct object_walk *walk)
 		count = WINDOW - first;
 	steps_note(&walk->steps, "device %u %s pages %u + %u", dev,
 		   write ? "writes" : "reads", first, count);
-	for (i = first; i < first + count; i++)
+	for (unsigned int i = first; i < first + count; i++)
 		device_touches(walk, i, dev, write);
 }
 
@@ -421,14 +416,14 @@ static void cpu_touches(struct object_walk *walk, unsigned int index,
 
 static void step_cpu(struct object_walk *walk)
 {
-	unsigned int first = any_page(walk), i;
+	unsigned int first = any_page(walk);
 	unsigned int count = below(walk, 2) ? 1 :
 					      any_count(walk, WINDOW - first);
 	bool write = below(walk, 2);
 
 	steps_note(&walk->steps, "the CPU %s pages %u + %u",
 		   write ? "writes" : "reads", first, count);
-	for (i = first; i < first + count; i++)
+	for (unsigned int i = first; i < first + count; i++)
 		cpu_touches(walk, i, write);
 }
 
@@ -438,7 +433,6 @@ static void step_prefetch(struct object_walk *walk)
 	unsigned int first = any_page(walk), to = below(walk, 3);
 	unsigned int count = any_count(walk, WINDOW - first);
 	struct hmmrt_prefetch result;
-	unsigned int i;
 	uint64_t sum;
 	int rc;
 
@@ -451,7 +445,7 @@ static void step_prefetch(struct object_walk *walk)
 	if (rc)
 		return;
 	sum = result.out_pages_moved + result.out_pages_there;
-	for (i = 0; i < HMMRT_STAY_REASONS; i++)
+	for (unsigned int i = 0; i < HMMRT_STAY_REASONS; i++)
 		sum += result.out_stayed[i];
 	if (sum != count)
 		steps_fail(&walk->steps, "prefetch of %u pages: results of %llu",
@@ -498,7 +492,6 @@ static void check_object(struct object_walk *walk, unsigned int index)
 {
 	const struct object *object = &walk->objects[index];
 	struct hmmrt_object_info info;
-	unsigned int i;
 	char *buf;
 
 	if (!object->pages || object->fd < 0)
@@ -515,7 +508,7 @@ static void check_object(struct object_walk *walk, unsigned int index)
 		steps_fail(&walk->steps, "object %u: %s", index, strerror(errno));
 		return;
 	}
-	for (i = 0; i < object->pages; i++) {
+	for (unsigned int i = 0; i < object->pages; i++) {
 		uint64_t found = *(uint64_t *)(buf + i * PAGE_BYTES);
 
 		if (found != object->values[i])
@@ -529,9 +522,7 @@ static void check_object(struct object_walk *walk, unsigned int index)
 
 static void check_use(struct object_walk *walk)
 {
-	unsigned int dev;
-
-	for (dev = 0; dev < DEVICES; dev++) {
+	for (unsigned int dev = 0; dev < DEVICES; dev++) {
 		int64_t bytes = used(dev);
 		unsigned int pinned = blocks_at(walk, id_of(dev), false);
 
@@ -546,14 +537,12 @@ static void check_use(struct object_walk *walk)
 
 static void check_all(struct object_walk *walk)
 {
-	unsigned int i;
-
 	check_use(walk);
-	for (i = 0; i < RIGHTS_CHECKED; i++)
+	for (unsigned int i = 0; i < RIGHTS_CHECKED; i++)
 		check_access(walk, below(walk, WINDOW), 1, i % DEVICES);
-	for (i = 0; i < WINDOW; i++)
+	for (unsigned int i = 0; i < WINDOW; i++)
 		cpu_touches(walk, i, false);
-	for (i = 0; i < OBJECTS; i++)
+	for (unsigned int i = 0; i < OBJECTS; i++)
 		check_object(walk, i);
 }
 
@@ -602,11 +591,10 @@ unsigned int object_walk_run(struct object_walk *walk, unsigned long count)
 struct object_walk *object_walk_new(void)
 {
 	struct object_walk *walk = calloc(1, sizeof(*walk));
-	unsigned int i;
 
 	if (!walk)
 		return NULL;
-	for (i = 0; i < OBJECTS; i++)
+	for (unsigned int i = 0; i < OBJECTS; i++)
 		walk->objects[i].fd = -1;
 	walk->base = arena_anon(WINDOW * PAGE_BYTES);
 	walk->random = 0x9e3779b97f4a7c15ULL * (1 + test_seed());
@@ -618,10 +606,8 @@ struct object_walk *object_walk_new(void)
 
 void object_walk_free(struct object_walk *walk)
 {
-	unsigned int i;
-
 	object_unmap_all();
-	for (i = 0; i < OBJECTS; i++)
+	for (unsigned int i = 0; i < OBJECTS; i++)
 		if (walk->objects[i].fd >= 0)
 			close(walk->objects[i].fd);
 	free(walk);

@@ -13,9 +13,7 @@
 
 bool process_wait_end(pid_t pid, int limit_s, int *status)
 {
-	int try;
-
-	for (try = 0; try < limit_s * 100; try++) {
+	for (int try = 0; try < limit_s * 100; try++) {
 		if (waitpid(pid, status, WNOHANG) == pid)
 			return true;
 		usleep(10000);
@@ -31,10 +29,9 @@ static bool wait_for_word(pid_t pid, const char *name, const char *format,
 {
 	char path[64], word[32];
 	FILE *file;
-	int try;
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-	for (try = 0; try < limit_s * 100; try++) {
+	for (int try = 0; try < limit_s * 100; try++) {
 		file = fopen(path, "re");
 		if (!file || fscanf(file, format, word) != 1)
 			word[0] = 0;

@@ -21,13 +21,11 @@ static int complain(const char *what, int rc)
 
 int session_open(struct session *session, unsigned int nr_devices)
 {
-	unsigned int i;
-
 	*session = (struct session){ .nr_devices = nr_devices };
 	session->space = open_manager();
 	if (session->space < 0)
 		return complain("open /dev/hmmrt", session->space);
-	for (i = 0; i < nr_devices; i++) {
+	for (unsigned int i = 0; i < nr_devices; i++) {
 		struct session_device *device = &session->devices[i];
 
 		device->gpu = open_gpu(i);
@@ -43,10 +41,9 @@ int session_open(struct session *session, unsigned int nr_devices)
  */
 int session_bind(struct session *session, unsigned int nr_lanes)
 {
-	unsigned int i;
 	int rc;
 
-	for (i = 0; i < session->nr_devices; i++) {
+	for (unsigned int i = 0; i < session->nr_devices; i++) {
 		struct session_device *device = &session->devices[i];
 
 		rc = agent_start(&device->agent, device->gpu, nr_lanes);
@@ -56,7 +53,7 @@ int session_bind(struct session *session, unsigned int nr_lanes)
 	rc = cmd_space_create(session->space);
 	if (rc)
 		return complain("HMMRT_IOC_SPACE_CREATE", rc);
-	for (i = 0; i < session->nr_devices; i++) {
+	for (unsigned int i = 0; i < session->nr_devices; i++) {
 		struct session_device *device = &session->devices[i];
 		struct hmmrt_gpu_bind bind;
 
@@ -73,10 +70,9 @@ int session_bind(struct session *session, unsigned int nr_lanes)
 
 int session_attach(struct session *session)
 {
-	unsigned int i;
 	int rc;
 
-	for (i = 0; i < session->nr_devices; i++) {
+	for (unsigned int i = 0; i < session->nr_devices; i++) {
 		struct session_device *device = &session->devices[i];
 
 		rc = agent_attach(&device->agent, device->gpu, device->token);
@@ -105,10 +101,9 @@ int session_start(struct session *session, unsigned int nr_devices,
 static bool device_is_given_back(int manager,
 				 const struct session_device *device)
 {
-	unsigned int try;
 	int64_t used = -1;
 
-	for (try = 0; try < GIVE_BACK_LIMIT_S * 100; try++) {
+	for (unsigned int try = 0; try < GIVE_BACK_LIMIT_S * 100; try++) {
 		used = device_used_bytes(manager, device->id);
 		/*
 		 * May be less if memory of an earlier test was still in use
@@ -137,13 +132,12 @@ void session_unbind(struct session *session, unsigned int index)
 int session_end(struct session *session)
 {
 	int manager = open_manager();
-	unsigned int i;
 	int rc = 0;
 
-	for (i = 0; i < session->nr_devices; i++)
+	for (unsigned int i = 0; i < session->nr_devices; i++)
 		session_unbind(session, i);
 	close(session->space);
-	for (i = 0; i < session->nr_devices; i++)
+	for (unsigned int i = 0; i < session->nr_devices; i++)
 		if (session->devices[i].token &&
 		    !device_is_given_back(manager, &session->devices[i]))
 			rc = -EBUSY;
@@ -224,17 +218,13 @@ unsigned int test_seed(void)
 
 void pages_fill(void *addr, size_t len, uint64_t first)
 {
-	size_t at;
-
-	for (at = 0; at < len; at += PAGE_BYTES)
+	for (size_t at = 0; at < len; at += PAGE_BYTES)
 		*(volatile uint64_t *)((char *)addr + at) = first++;
 }
 
 long pages_check(const void *addr, size_t len, uint64_t first)
 {
-	size_t at;
-
-	for (at = 0; at < len; at += PAGE_BYTES)
+	for (size_t at = 0; at < len; at += PAGE_BYTES)
 		if (*(const volatile uint64_t *)((const char *)addr + at) !=
 		    first++)
 			return (long)(at / PAGE_BYTES);

@@ -44,7 +44,7 @@ void walk_compare(struct walk *walk, unsigned int index,
 void walk_check_pages(struct walk *walk, unsigned int first,
 		      unsigned int count, enum entries entries)
 {
-	unsigned int end = first + count, i;
+	unsigned int end = first + count;
 	int rc;
 
 	first -= first % MODEL_BLOCK;
@@ -53,19 +53,18 @@ void walk_check_pages(struct walk *walk, unsigned int first,
 		       (end - first) * PAGE_BYTES, walk->found);
 	if (rc)
 		steps_fail(&walk->steps, "HMMRT_IOC_PAGES: %s", strerror(-rc));
-	for (i = first; !rc && i < end; i++)
+	for (unsigned int i = first; !rc && i < end; i++)
 		walk_compare(walk, i, &walk->found[i - first], entries);
-	for (i = first / MODEL_BLOCK; i < end / MODEL_BLOCK; i++)
+	for (unsigned int i = first / MODEL_BLOCK; i < end / MODEL_BLOCK; i++)
 		model_found_block(&walk->model, i);
 }
 
 void walk_check_all(struct walk *walk)
 {
 	struct hmmrt_stats stats;
-	unsigned int dev;
 
 	walk_check_pages(walk, 0, MODEL_PAGES, EXACTLY);
-	for (dev = 0; dev < MODEL_DEVICES; dev++) {
+	for (unsigned int dev = 0; dev < MODEL_DEVICES; dev++) {
 		int rc = cmd_stats(space, id_of(dev), &stats);
 		uint64_t found = stats.out_device_faults -
 				 walk->faults_before[dev];

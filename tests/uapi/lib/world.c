@@ -59,9 +59,8 @@ static enum location location_of_id(const struct world *world, uint32_t id)
 static unsigned int mask_of(const struct world *world, uint32_t mask)
 {
 	unsigned int result = mask & HMMRT_BY_CPU ? BY(CPU) : 0;
-	unsigned int dev;
 
-	for (dev = A; dev < DEVICES; dev++)
+	for (unsigned int dev = A; dev < DEVICES; dev++)
 		if (mask & 1u << world->session.devices[dev].id)
 			result |= BY(dev);
 	return result;
@@ -108,13 +107,13 @@ unsigned int world_mapped_ahead(const struct world *world,
 				const struct page *page)
 {
 	const struct advice *advice = &page->advice;
-	unsigned int dev, mask = 0;
+	unsigned int mask = 0;
 
 	/* Read-mostly memory is not mapped ahead, unless it stays anyway. */
 	if ((advice->read_mostly && !advice->no_migrate) ||
 	    page->at == NOWHERE)
 		return 0;
-	for (dev = A; dev < DEVICES; dev++)
+	for (unsigned int dev = A; dev < DEVICES; dev++)
 		if ((page->advice.accessed_by & ~page->unheard & BY(dev)) &&
 		    reaches(world, dev, page->at))
 			mask |= BY(dev);
@@ -305,7 +304,6 @@ static struct view query_mapped(struct world *world, const struct page *page,
 static void check_always(struct world *world, const struct page *page)
 {
 	const struct view *view = &page->view;
-	unsigned int dev;
 	char one[16], two[16];
 
 	if (view->at == ON_HOST ? !(view->mapped & BY(CPU)) :
@@ -332,7 +330,7 @@ static void check_always(struct world *world, const struct page *page)
 	if (view->duplicates && !page->advice.read_mostly)
 		world_fail(world, "duplicates of %s without READ_MOSTLY",
 			   world_mask_name(view->duplicates, one));
-	for (dev = A; dev < DEVICES; dev++)
+	for (unsigned int dev = A; dev < DEVICES; dev++)
 		if ((view->mapped & BY(dev)) && !reaches(world, dev, view->at))
 			world_fail(world,
 				   "mapped by %s, which is no peer of %s",
@@ -471,10 +469,9 @@ void world_access(struct world *world, struct page *page, enum op op,
 
 int world_permit_turns(struct world *world, unsigned int turns)
 {
-	unsigned int dev;
 	int rc = 0;
 
-	for (dev = A; dev < DEVICES && !rc; dev++)
+	for (unsigned int dev = A; dev < DEVICES && !rc; dev++)
 		rc = cmd_set_knob(world->fd, HMMRT_SCOPE_SPACE,
 				  world->session.devices[dev].id,
 				  HMMRT_KNOB_THRASHING_THRESHOLD, turns);
@@ -495,13 +492,12 @@ int world_set_peer(struct world *world, unsigned int dev, bool enabled)
 
 int world_start(struct world *world)
 {
-	unsigned int dev;
 	int rc;
 
 	memset(world, 0, sizeof(*world));
 	rc = session_start(&world->session, DEVICES, 1);
 	world->fd = world->session.space;
-	for (dev = A; dev < DEVICES; dev++)
+	for (unsigned int dev = A; dev < DEVICES; dev++)
 		world->agents[dev] = &world->session.devices[dev].agent;
 	world->turns_max = TURNS_USUAL;
 	/* Larger than any value that tests fill pages with. */
