@@ -3,9 +3,6 @@
  * SET_ACCESSED_BY: the device gets its entries before it accesses the memory,
  * and gets them again after each invalidation. No page migrates for it.
  */
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "lib/fixture.h"
 
 #define GRANULE_BYTES	(16 * PAGE_BYTES)

@@ -3,9 +3,6 @@
  * The limit for the number of advice ranges of a process, and the calls that
  * exceed it.
  */
-#include <errno.h>
-#include <sys/mman.h>
-
 #include "lib/fixture.h"
 #include "lib/object.h"
 #include "lib/setting.h"

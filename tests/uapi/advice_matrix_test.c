@@ -6,9 +6,6 @@
  * last. On a debug kernel we try every third access, and a different third with
  * peers.
  */
-#include <string.h>
-#include <sys/mman.h>
-
 #include "lib/amount.h"
 #include "lib/harness.h"
 #include "lib/session.h"

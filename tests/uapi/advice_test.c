@@ -3,9 +3,6 @@
  * Advice: compares the attributes of ranges with a model that keeps them page
  * by page, and checks what each kind of advice does to the location of pages.
  */
-#include <sys/syscall.h>
-#include <time.h>
-
 #include "lib/fixture.h"
 #include "lib/loop.h"
 

@@ -5,14 +5,6 @@
  *
  * HMMRT_TEST_SEED sets the random seed, which is printed.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "lib/harness.h"
 #include "lib/session.h"
 #include "lib/world.h"

@@ -3,8 +3,6 @@
  * How far a range has the attributes of its first page: out_alike_bytes of
  * HMMRT_IOC_RANGE_ATTRIBUTES. advice_test compares it with a model.
  */
-#include <stddef.h>
-
 #include "lib/fixture.h"
 
 DEVICES_FIXTURE_SETUP(alike)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Annotations: events that a process itself emits. */
 #include <sched.h>
-#include <time.h>
 
 #include "lib/events.h"
 #include "lib/fixture.h"

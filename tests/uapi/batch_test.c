@@ -5,13 +5,6 @@
  * userfaultfd holds up the worker's own fault, so that all other faults wait.
  * The statistics show when they wait.
  */
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
-
 #include "lib/fixture.h"
 #include "lib/loop.h"
 #include "lib/uffd.h"

@@ -4,10 +4,6 @@
  * any more are lost, and each access to them gets an error. Loads and removes
  * the module.
  */
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/wait.h>
-
 #include "lib/faulty_fixture.h"
 #include "lib/inject.h"
 #include "lib/object.h"

@@ -6,10 +6,6 @@
  * migrate back when the device goes away. Reloads the modules with such
  * devices, and restores their parameters afterwards.
  */
-#include <fcntl.h>
-#include <sys/uio.h>
-#include <time.h>
-
 #include <lib/test_hmm_uapi.h>
 
 #include "lib/ext2.h"

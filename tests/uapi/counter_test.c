@@ -4,8 +4,6 @@
  * device. The threshold is above 16, so that a granule of 16 pages with one
  * access to each page does not reach it.
  */
-#include <time.h>
-
 #include "lib/fixture.h"
 #include "lib/object.h"
 

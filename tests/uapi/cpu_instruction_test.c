@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* The instruction addresses that events report for CPU faults. */
-#include <sys/uio.h>
-
 #include "lib/events.h"
 #include "lib/fixture.h"
 

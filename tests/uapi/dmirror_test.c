@@ -5,10 +5,7 @@
  * several devices bound to one process, both of this driver and of the
  * simulated GPU. Loads and removes the module.
  */
-#include <fcntl.h>
 #include <sys/ioctl.h>
-#include <sys/wait.h>
-#include <time.h>
 
 #include <lib/test_hmm_uapi.h>
 

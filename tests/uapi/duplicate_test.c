@@ -3,10 +3,6 @@
  * Read-mostly memory: devices read their own duplicates. After a write by the
  * CPU, a device or the kernel, every reader must see the new data.
  */
-#include <fcntl.h>
-#include <sys/uio.h>
-#include <time.h>
-
 #include "lib/fixture.h"
 #include "lib/loop.h"
 

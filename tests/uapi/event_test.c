@@ -4,8 +4,6 @@
  * rings, hostile readers, and the permission to read.
  */
 #include <poll.h>
-#include <signal.h>
-#include <sys/prctl.h>
 
 #include "lib/amount.h"
 #include "lib/events.h"

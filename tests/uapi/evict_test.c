@@ -3,11 +3,6 @@
  * Evicts a device that continues to work. Advice must then apply to the new
  * location of the pages. Loads and removes the module.
  */
-#include <fcntl.h>
-#include <pthread.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "lib/faulty_fixture.h"
 #include "lib/tracing.h"
 

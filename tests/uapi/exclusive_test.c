@@ -5,7 +5,6 @@
  * exclusive is refused.
  */
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/time.h>
 

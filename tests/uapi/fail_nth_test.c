@@ -9,7 +9,6 @@
  * without failures must succeed. Leaks and warnings show in the kernel log and
  * in kmemleak.
  */
-#include <stdlib.h>
 #include <sys/eventfd.h>
 
 #include "lib/amount.h"

@@ -5,11 +5,6 @@
  * processes of a user is limited. Loads hmmrt_simgpu with two small devices, and
  * restores its parameters.
  */
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 
 #include "lib/amount.h"

@@ -3,9 +3,6 @@
  * Device faults: the device reads and writes the process's memory. Checks the
  * location of pages afterwards, and the number of faults.
  */
-#include <fcntl.h>
-#include <sys/syscall.h>
-
 #include "lib/fixture.h"
 #include "lib/loop.h"
 

@@ -7,11 +7,8 @@
  * may delay users of the same block but no other process. Loads and removes the
  * module.
  */
-#include <fcntl.h>
-#include <pthread.h>
 #include <semaphore.h>
 #include <sys/ioctl.h>
-#include <sys/wait.h>
 
 #include "lib/faulty_fixture.h"
 

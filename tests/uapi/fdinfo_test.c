@@ -5,9 +5,7 @@
  * a binding ends. Also tests a device's counts in debugfs.
  */
 #include <sched.h>
-#include <signal.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 
 #include "lib/amount.h"
 #include "lib/fdinfo.h"

@@ -3,8 +3,6 @@
  * File mappings that a device uses while the file is written, written back or
  * truncated by other means.
  */
-#include <fcntl.h>
-
 #include "lib/ext2.h"
 #include "lib/fixture.h"
 

@@ -6,14 +6,6 @@
  * HMMRT_TEST_SEED sets the random seed, which is printed. HMMRT_MODEL_OPS sets
  * the number of operations; without it, the test runs for SECONDS.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <time.h>
-
 #include "lib/faulty_fixture.h"
 
 #define SECONDS		30

@@ -6,8 +6,6 @@
  * wait would deadlock. The server answers when the test wants it to, so the
  * tests do not depend on timing.
  */
-#include <fcntl.h>
-
 #include "lib/fuse_server.h"
 #include "lib/fixture.h"
 

@@ -5,10 +5,6 @@
  * wherever fork, exit and mremap have left them. Open files of a removed device
  * return ENODEV. Loads and removes the modules.
  */
-#include <fcntl.h>
-#include <sys/prctl.h>
-#include <time.h>
-
 #include <lib/test_hmm_uapi.h>
 
 #include "lib/faulty.h"

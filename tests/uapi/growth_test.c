@@ -6,9 +6,7 @@
  * a hundred thousand threads.
  */
 #include <setjmp.h>
-#include <signal.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "lib/fixture.h"
 #include "lib/object.h"

@@ -4,12 +4,8 @@
  * wrote and the other way round, and pages are where they must be. Private
  * anonymous memory migrates to the device; other memory is mapped remotely.
  */
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/ipc.h>
 #include <sys/shm.h>
-#include <sys/uio.h>
 
 #include "lib/amount.h"
 #include "lib/ext2.h"

@@ -5,9 +5,6 @@
  * in use goes away.
  */
 #include <poll.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 
 #include "lib/amount.h"
 #include "lib/fixture.h"

@@ -4,13 +4,9 @@
  * that no operation of the agent on it gives more access than the device has,
  * or keeps memory that the owner has unmapped.
  */
-#include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/userfaultfd.h>
-#include <signal.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 
 #include "lib/fixture.h"
 #include "lib/loop.h"

@@ -18,16 +18,7 @@
  * One CPU    The test runs on one CPU: pages in another CPU's folio batches
  *            have extra references, so mm would leave them where they are.
  */
-#include <errno.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "lib/fixture.h"
 #include "lib/walk.h"

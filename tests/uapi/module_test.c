@@ -4,9 +4,6 @@
  * processes still have on a device migrate back before the device goes away.
  * Leaves the modules loaded with the parameters that they had before.
  */
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-
 #include "lib/fixture.h"
 
 FIXTURE(modules) {

@@ -8,7 +8,6 @@
 #include <numaif.h>
 #include <sys/stat.h>
 #include <sys/swap.h>
-#include <time.h>
 
 #include "lib/amount.h"
 #include "lib/fixture.h"

@@ -4,9 +4,6 @@
  * devices and of the CPU, several mappings of one object, parts of mappings,
  * and the contents that all of them see.
  */
-#include <fcntl.h>
-#include <sys/uio.h>
-
 #include "lib/amount.h"
 #include "lib/object_fixture.h"
 #include "lib/pin.h"

@@ -9,17 +9,12 @@
  * its limit. Loads hmmrt_simgpu with small devices, and restores the module and
  * its parameters afterwards.
  */
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
-#include <sys/wait.h>
-#include <time.h>
 
 #include "lib/amount.h"
 #include "lib/events.h"

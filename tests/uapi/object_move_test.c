@@ -7,12 +7,8 @@
  * stay, and only what cannot be read any more is lost. Loads the modules of the
  * devices, and restores or removes them afterwards.
  */
-#include <fcntl.h>
-#include <pthread.h>
 #include <sched.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "lib/amount.h"
 #include "lib/faulty_fixture.h"

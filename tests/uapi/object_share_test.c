@@ -7,11 +7,8 @@
  * the memory. No process sees what another one has left in memory that was
  * freed.
  */
-#include <fcntl.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 
 #include "lib/object_fixture.h"
 #include "lib/partner.h"

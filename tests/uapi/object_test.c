@@ -5,10 +5,7 @@
  * form of the calls, and object_access_test.c how devices and the CPU access
  * the memory.
  */
-#include <fcntl.h>
 #include <sys/resource.h>
-#include <sys/uio.h>
-#include <sys/wait.h>
 
 #include "lib/amount.h"
 #include "lib/object_fixture.h"

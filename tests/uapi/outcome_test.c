@@ -4,9 +4,6 @@
  * stayed for a reason. The result's counters always match the outcomes that
  * were written, also where the call ends early.
  */
-#include <fcntl.h>
-#include <sys/syscall.h>
-
 #include "lib/fixture.h"
 #include "lib/pin.h"
 #include "lib/setting.h"

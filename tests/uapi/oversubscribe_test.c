@@ -5,12 +5,6 @@
  * hmmrt_simgpu with two small devices, and restores the module and its
  * parameters afterwards.
  */
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-
 #include "lib/amount.h"
 #include "lib/fixture.h"
 #include "lib/setting.h"

@@ -3,10 +3,6 @@
  * HMMRT_IOC_PAGES: the location of each page, the devices and CPUs that have it
  * mapped, its flags, and when and why it last moved.
  */
-#include <fcntl.h>
-#include <sys/wait.h>
-#include <time.h>
-
 #include "lib/fixture.h"
 #include "lib/pin.h"
 

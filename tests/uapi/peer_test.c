@@ -5,11 +5,6 @@
  * their seed, and HMMRT_TEST_SEED sets it. Loads hmmrt_simgpu with four
  * devices, and restores the module and its parameters afterwards.
  */
-#include <fcntl.h>
-#include <pthread.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-
 #include "lib/faulty.h"
 #include "lib/fixture.h"
 #include "lib/setting.h"

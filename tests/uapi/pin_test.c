@@ -4,10 +4,7 @@
  * While it is registered, it stays in system memory, and files, the device and
  * the CPU see the same contents.
  */
-#include <fcntl.h>
 #include <linux/io_uring.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "lib/fixture.h"
 #include "lib/ring.h"

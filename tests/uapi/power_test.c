@@ -3,12 +3,6 @@
  * Suspend and hibernation up to the point at which all tasks are frozen, where
  * the kernel's PM test mode wakes the machine up again.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "lib/fixture.h"
 #include "lib/object.h"
 #include "lib/setting.h"

@@ -3,12 +3,6 @@
  * Queries by another process that has the file of a space: they are about the
  * memory of the space's process, and do not keep it when that process ends.
  */
-#include <pthread.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-
 #include "lib/amount.h"
 #include "lib/fixture.h"
 #include "lib/uffd.h"

@@ -5,9 +5,6 @@
  * hmmrt_simgpu with two small devices, and restores the module and its
  * parameters afterwards.
  */
-#include <signal.h>
-#include <sys/wait.h>
-
 #include "lib/fixture.h"
 #include "lib/setting.h"
 

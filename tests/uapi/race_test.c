@@ -5,12 +5,6 @@
  * and that no write is lost. Random tests print their seed, and HMMRT_TEST_SEED
  * sets it.
  */
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
-#include <sys/syscall.h>
-#include <time.h>
-
 #include "lib/ext2.h"
 #include "lib/fixture.h"
 

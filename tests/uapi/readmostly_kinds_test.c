@@ -4,12 +4,6 @@
  * place, and all readers see what was written last. Loads and removes
  * hmmrt_faulty.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "lib/faulty_fixture.h"
 #include "lib/pin.h"
 #include "lib/setting.h"

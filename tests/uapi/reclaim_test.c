@@ -9,18 +9,10 @@
  * zram.
  */
 #include <linux/capability.h>
-#include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/swap.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <sys/wait.h>
-#include <time.h>
 
 #include "lib/fixture.h"
 #include "lib/setting.h"

@@ -3,7 +3,6 @@
  * The sample driver loads, serves faults by moving memory to its device, and is
  * removed again.
  */
-#include <fcntl.h>
 #include <sys/ioctl.h>
 
 #include "lib/faulty.h"

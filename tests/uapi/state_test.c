@@ -3,12 +3,7 @@
  * Results of the calls: errors for bad ranges, files in the wrong state, and
  * busy or missing objects, and the values that the informative calls return.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include "lib/fixture.h"
 #include "lib/setting.h"

@@ -6,10 +6,6 @@
  * of entry a page is mapped, and fails allocations on request. Loads and
  * removes the module.
  */
-#include <fcntl.h>
-#include <pthread.h>
-#include <sys/wait.h>
-
 #include <lib/test_hmm_uapi.h>
 
 #include "lib/fixture.h"

@@ -6,9 +6,6 @@
  * as thrashing, and a thrash pin is either ended by the test or has a very
  * short time.
  */
-#include <pthread.h>
-#include <time.h>
-
 #include "lib/fixture.h"
 
 #define GRANULE_BYTES	(16 * PAGE_BYTES)

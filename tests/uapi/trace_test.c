@@ -3,8 +3,6 @@
  * Trace events: each event is logged once for each occurrence, and its fields
  * have the names and values of the informative calls.
  */
-#include <stdio.h>
-
 #include "lib/events.h"
 #include "lib/fixture.h"
 #include "lib/setting.h"

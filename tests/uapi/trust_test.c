@@ -5,10 +5,7 @@
  * token lets exactly one agent attach. An address space belongs either to an
  * application or to an agent, never to both.
  */
-#include <fcntl.h>
-#include <pthread.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 
 #include "lib/events.h"
 #include "lib/fixture.h"

@@ -3,7 +3,6 @@
  * CPU and device take turns on the same pages, many times. Each turn checks
  * what the other side wrote. The manager's counters show whether pages moved.
  */
-#include <pthread.h>
 #include <sched.h>
 
 #include "lib/amount.h"

@@ -4,13 +4,7 @@
  * variants below are the list of all calls. Each test changes one thing in a
  * valid call, expects an error, and then makes the valid call.
  */
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stddef.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
-#include <time.h>
 
 #include "lib/events.h"
 #include "lib/harness.h"

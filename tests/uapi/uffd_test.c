@@ -5,9 +5,6 @@
  * blocking other threads.
  */
 #include <poll.h>
-#include <pthread.h>
-#include <string.h>
-#include <sys/mman.h>
 
 #include "lib/fixture.h"
 #include "lib/uffd.h"

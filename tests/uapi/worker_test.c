@@ -6,13 +6,7 @@
  * not delay the faults of other processes, the end of the binding, the removal
  * of the device, or the removal of the driver.
  */
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <time.h>
 
 #include "lib/faulty_fixture.h"
 #include "lib/fuse_server.h"

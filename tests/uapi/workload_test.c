@@ -10,14 +10,6 @@
  *		with the results of the other device.
  * Processes	one or three share the requested memory.
  */
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "lib/amount.h"
 #include "lib/harness.h"
 #include "lib/modules.h"

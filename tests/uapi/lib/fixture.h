@@ -6,9 +6,6 @@
 #ifndef TESTS_UAPI_FIXTURE_H
 #define TESTS_UAPI_FIXTURE_H
 
-#include <pthread.h>
-#include <stdlib.h>
-
 #include "devices.h"
 #include "harness.h"
 #include "modules.h"

@@ -1,13 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Adapts kselftest_harness.h: a time limit long enough for emulated machines,
- * variants in a line, waits, and checks for outcomes of device accesses.
+ * variants in a line, waits, and checks for outcomes of device accesses. Includes
+ * the headers that most programs need.
  */
 #ifndef TESTS_UAPI_HARNESS_H
 #define TESTS_UAPI_HARNESS_H
 
 #include <kselftest_harness.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /*

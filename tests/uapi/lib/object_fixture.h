@@ -6,8 +6,6 @@
 #ifndef TESTS_UAPI_OBJECT_FIXTURE_H
 #define TESTS_UAPI_OBJECT_FIXTURE_H
 
-#include <unistd.h>
-
 #include "fixture.h"
 #include "objects.h"
 #include "setting.h"
