@@ -90,12 +90,9 @@ static bool child_is_right(struct world *world, struct page *page)
 static void fork_once(struct walk *walk, struct page *touched)
 {
 	struct world *world = &walk->world;
-	int status = -1;
-	pid_t pid = fork();
+	int status = IN_CHILD(child_is_right(world, touched) ? 0 : 1);
 
-	if (!pid)
-		_exit(child_is_right(world, touched) ? 0 : 1);
-	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
+	if (status)
 		world_fail(world, "child: status %#x", status);
 	for (unsigned int i = 0; i < PAGES; i++)
 		walk->pages[i].read_only = walk->pages[i].at != NOWHERE;

@@ -51,7 +51,6 @@ TEST_F(broken, unreadable_page_is_sigbus_until_it_is_readable)
 /* A page shared by fork(): each process gets the error of its own access. */
 TEST_F(broken, child_gets_sigbus_and_the_page_stays_on_the_device)
 {
-	int status = -1;
 	pid_t pid;
 
 	ASSERT_EQ(0, put_on(A));
@@ -61,8 +60,7 @@ TEST_F(broken, child_gets_sigbus_and_the_page_stays_on_the_device)
 		signal(SIGBUS, SIG_DFL);
 		_exit(*(volatile char *)buf);
 	}
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
+	EXPECT_EQ(SIGBUS, WTERMSIG(process_wait(pid)));
 	EXPECT_EQ(PAGES, pages_on(A));
 	faulty_fail_stop(control, HMMRT_FAULTY_COPY_TO_HOST);
 	EXPECT_EQ(-1, pages_check(buf, LEN, first));
@@ -134,7 +132,7 @@ static void child_reads_twice(int go)
  */
 TEST_F(broken, removal_retries_a_busy_page_as_often_as_others)
 {
-	int status = -1, ends[2];
+	int ends[2];
 	unsigned int try;
 	pid_t pid;
 
@@ -162,8 +160,7 @@ TEST_F(broken, removal_retries_a_busy_page_as_often_as_others)
 	EXPECT_TRUE(set_leave_wait("30"));
 	EXPECT_EQ(0, faulty_fail_stop(control, HMMRT_FAULTY_COPY_TO_HOST));
 	close(ends[1]);
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_EQ(0, status);
+	EXPECT_EQ(0, process_wait(pid));
 }
 
 /* Lost pages give SIGBUS, not zeroes or the contents of other memory. */
@@ -279,9 +276,8 @@ TEST_F(broken, lost_pages_survive_fork_mremap_and_mprotect)
 {
 	const size_t len = 4 * PAGE_BYTES;
 	uint64_t value = 0;
-	int status = -1, ends[2];
+	int ends[2];
 	char *away;
-	pid_t pid;
 
 	ASSERT_EQ(0, pipe2(ends, O_CLOEXEC));
 	ASSERT_EQ(0, to_device(A, buf, len));
@@ -291,11 +287,7 @@ TEST_F(broken, lost_pages_survive_fork_mremap_and_mprotect)
 	/* Read them in a system call, and in a child. */
 	EXPECT_EQ(-1, write(ends[1], buf, 1));
 	EXPECT_EQ(EFAULT, errno);
-	pid = fork();
-	if (!pid)
-		_exit(cpu_read(buf, &value) != SIGBUS);
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_EQ(0, status);
+	EXPECT_EQ(0, IN_CHILD(cpu_read(buf, &value) != SIGBUS));
 	away = mremap(buf, PAGE_BYTES, PAGE_BYTES,
 		      MREMAP_MAYMOVE | MREMAP_FIXED, arena_anon(PAGE_BYTES));
 	ASSERT_NE(MAP_FAILED, (void *)away);
@@ -614,7 +606,7 @@ TEST_F(broken, huge_pages_migrate_back_when_their_device_goes)
 	const size_t part = 16 * PAGE_BYTES;
 	char *whole = huge_on_device(), *torn = huge_on_device();
 	char *away = arena_anon(part);
-	int status = -1, ends[2];
+	int ends[2];
 	pid_t pid;
 	char c;
 
@@ -634,8 +626,7 @@ TEST_F(broken, huge_pages_migrate_back_when_their_device_goes)
 			       MREMAP_MAYMOVE | MREMAP_FIXED, away));
 	ASSERT_EQ(0, faulty_devices(control, 0));
 	close(ends[1]);
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_EQ(0, status);
+	EXPECT_EQ(0, process_wait(pid));
 	close(ends[0]);
 	EXPECT_EQ(-1, pages_check(whole, BLOCK_BYTES, first));
 	EXPECT_EQ(-1, pages_check(torn, part, first));
@@ -672,7 +663,7 @@ TEST_F(broken, huge_page_lost_in_part_is_sigbus_there_only)
 	char *buf = huge_on_device(), *of_child = huge_on_device();
 	long poisoned = meminfo("HardwareCorrupted:");
 	const size_t lost = 7 * PAGE_BYTES;
-	int status = -1, ends[2];
+	int ends[2];
 	uint64_t value = 0;
 	pid_t pid;
 	char c;
@@ -694,8 +685,7 @@ TEST_F(broken, huge_page_lost_in_part_is_sigbus_there_only)
 	ASSERT_EQ(0, faulty_bad_page(control, 8));
 	ASSERT_EQ(0, faulty_devices(control, 0));
 	close(ends[1]);
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_EQ(0, status);
+	EXPECT_EQ(0, process_wait(pid));
 	close(ends[0]);
 	EXPECT_EQ(SIGBUS, cpu_read(buf + lost, &value));
 	EXPECT_EQ(-1, pages_check(buf, lost, first));

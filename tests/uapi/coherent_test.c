@@ -196,11 +196,7 @@ TEST_F(coherent, fork_copies_on_write)
 
 TEST_F(coherent, write_after_a_child_exited_happens_in_place)
 {
-	pid_t pid = fork();
-
-	if (!pid)
-		_exit(0);
-	ASSERT_LE(0, process_wait(pid));
+	ASSERT_EQ(0, IN_CHILD(0));
 	ASSERT_DONE(dev_fill(A, buf, LEN, 40));
 	EXPECT_EQ(-1, pages_check(buf, LEN, 40));
 	EXPECT_AT(A, buf, LEN);
@@ -377,9 +373,7 @@ TEST_F(coherent, processes_do_not_see_each_others_memory)
 	pid_t pids[2];
 
 	for (unsigned int i = 0; i < 2; i++) {
-		pids[i] = fork();
-		if (!pids[i])
-			_exit(-use_as_another_process(1 + i * 1000000));
+		pids[i] = CHILD(-use_as_another_process(1 + i * 1000000));
 	}
 	for (unsigned int i = 0; i < 20; i++) {
 		ASSERT_DONE(dev_fill(A, buf, LEN, i));

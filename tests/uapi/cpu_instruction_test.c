@@ -82,7 +82,6 @@ TEST_F(instruction, is_none_if_another_process_touches_the_page)
 	struct gate gate = GATE();
 	const struct hmmrt_event *event;
 	pid_t parent = getpid(), pid;
-	int status;
 
 	pid = FORK();
 	if (!pid)
@@ -90,8 +89,7 @@ TEST_F(instruction, is_none_if_another_process_touches_the_page)
 	ASSERT_DONE(dev_write(A, buf, 1));
 	events_read_all(&self->events);
 	ASSERT_TRUE(gate_open(&gate));
-	ASSERT_TRUE(process_wait_end(pid, LIMIT_S, &status));
-	ASSERT_EQ(0, status);
+	ASSERT_EQ(0, process_wait_for(pid, LIMIT_S));
 	event = events_find(&self->events, HMMRT_EVENT_CPU_FAULT, NULL);
 	ASSERT_NE(NULL, event);
 	EXPECT_EQ((uintptr_t)buf, event->addr);

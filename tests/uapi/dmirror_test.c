@@ -130,14 +130,9 @@ FIXTURE_TEARDOWN(dmirror)
 
 static int in_child(int (*run)(int fd, char *buf), int fd, char *buf)
 {
-	int status;
-	pid_t pid = fork();
+	int result = process_result(CHILD(-run(fd, buf)));
 
-	if (!pid)
-		_exit(-run(fd, buf));
-	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
-		return -ECHILD;
-	return -WEXITSTATUS(status);
+	return result < 0 ? -ECHILD : -result;
 }
 
 static int child_reads(int fd, char *buf)
@@ -641,9 +636,7 @@ TEST_F(dmirror, exclusive_access_racing_with_a_child_unlocks_pages)
 	pid_t pid;
 
 	while (time(NULL) < end) {
-		pid = fork();
-		if (!pid)
-			_exit(-child_migrates(round % devices, buf));
+		pid = CHILD(-child_migrates(round % devices, buf));
 		ASSERT_LT(0, pid);
 		do {
 			rc = CALL(0, EXCLUSIVE, buf, len);

@@ -263,18 +263,13 @@ static bool begin_change(FIXTURE_DATA(events) *self)
 
 TEST_F(events, invalidation_has_the_change_as_its_reason)
 {
-	pid_t pid;
-
 	ASSERT_TRUE(begin_change(self));
 	ASSERT_EQ(0, mprotect(buf, PAGE_BYTES, PROT_READ));
 	EXPECT_LT(0, invalidations(self, HMMRT_EVENT_CHANGE_PROTECTION_VMA));
 	EXPECT_EQ(0, invalidations(self, HMMRT_EVENT_CHANGE_UNMAP));
 
 	ASSERT_TRUE(begin_change(self));
-	pid = fork();
-	if (!pid)
-		_exit(0);
-	ASSERT_LE(0, process_wait(pid));
+	ASSERT_EQ(0, IN_CHILD(0));
 	EXPECT_LT(0, invalidations(self, HMMRT_EVENT_CHANGE_PROTECTION_PAGE));
 
 	ASSERT_TRUE(begin_change(self));
@@ -400,7 +395,6 @@ static void reader(void)
 
 TEST_F(events, killed_reader_is_forgotten)
 {
-	int status;
 	pid_t pid = FORK();
 
 	if (!pid)
@@ -409,7 +403,7 @@ TEST_F(events, killed_reader_is_forgotten)
 	ASSERT_DONE(dev_read(A, buf));
 	ASSERT_EQ(0, kill(pid, SIGKILL));
 	ASSERT_DONE(dev_read(A, buf + BLOCK_BYTES));
-	ASSERT_TRUE(process_wait_end(pid, LIMIT_S, &status));
+	ASSERT_LE(0, process_wait_for(pid, LIMIT_S));
 	ASSERT_EQ(0, known_program());
 	check_device(_metadata, self, 0);
 }
@@ -639,7 +633,7 @@ static int user_sees_no_sister(int fd)
 
 TEST_F(events, ring_of_children_has_those_that_may_be_observed)
 {
-	int manager = open_manager(), sister = open_manager(), status;
+	int manager = open_manager(), sister = open_manager();
 	pid_t pid;
 
 	page_of_child = buf;
@@ -647,14 +641,11 @@ TEST_F(events, ring_of_children_has_those_that_may_be_observed)
 	ASSERT_EQ(0, process_run(user_sees_no_hidden_child, manager, LIMIT_S));
 	ASSERT_EQ(0, process_run(user_sees_no_child_that_hides_later, manager,
 				 LIMIT_S));
-	pid = fork();
-	if (!pid)
-		_exit(user_sees_no_sister(manager));
+	pid = CHILD(user_sees_no_sister(manager));
 	ASSERT_TRUE(process_wait_stopped(pid));
 	ASSERT_EQ(0, process_run(make_event, sister, LIMIT_S));
 	ASSERT_EQ(0, kill(pid, SIGCONT));
-	ASSERT_TRUE(process_wait_end(pid, LIMIT_S, &status));
-	EXPECT_EQ(0, status);
+	EXPECT_EQ(0, process_wait_for(pid, LIMIT_S));
 	close(manager);
 	close(sister);
 }
@@ -721,7 +712,7 @@ static int space_and_wait(int fd)
 
 TEST_F(events, ring_hangs_up_when_the_space_is_gone)
 {
-	int file = open_manager(), status;
+	int file = open_manager();
 	struct events events;
 	pid_t pid = FORK();
 
@@ -735,7 +726,7 @@ TEST_F(events, ring_hangs_up_when_the_space_is_gone)
 	EXPECT_EQ(0, polled(events.fd, 0));
 	close(file);
 	ASSERT_EQ(0, kill(pid, SIGKILL));
-	ASSERT_TRUE(process_wait_end(pid, LIMIT_S, &status));
+	ASSERT_LE(0, process_wait_for(pid, LIMIT_S));
 	EXPECT_EQ(POLLHUP, polled(events.fd, LIMIT_S * 1000) & POLLHUP);
 	events_close(&events);
 }

@@ -146,11 +146,8 @@ TEST_F(exclusive, bad_arguments_and_unsuitable_memory_are_refused)
 
 TEST_F(exclusive, child_is_refused_exclusive_access_for_its_parent)
 {
-	pid_t pid = fork();
-
-	if (!pid)
-		_exit(make_exclusive(A, buf, PAGE_BYTES, NULL) != -EPERM);
-	EXPECT_EQ(0, process_wait(pid));
+	EXPECT_EQ(0,
+		  IN_CHILD(make_exclusive(A, buf, PAGE_BYTES, NULL) != -EPERM));
 }
 
 static void on_alarm(int sig)

@@ -495,14 +495,10 @@ TEST_F(device, write_after_a_child_exited_succeeds)
 {
 	const size_t len = BLOCK_BYTES;
 	char *buf = ANON(2 * len);
-	pid_t pid;
 
 	ASSERT_DONE(dev_fill(A, buf, len, 1));
 	pages_fill(buf + len, len, 1);
-	pid = fork();
-	if (!pid)
-		_exit(0);
-	ASSERT_LE(0, process_wait(pid));
+	ASSERT_EQ(0, IN_CHILD(0));
 	ASSERT_DONE(dev_fill(A, buf, 2 * len, 5));
 	ASSERT_EQ(-1, pages_check(buf, 2 * len, 5));
 }

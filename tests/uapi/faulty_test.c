@@ -266,19 +266,6 @@ static pid_t bystander(int gate)
 	_exit(0);
 }
 
-/* Returns its wait status, or -1 on timeout. */
-static int bystander_end(pid_t pid)
-{
-	int status = -1;
-
-	for (unsigned int try = 0; try < OTHERS_LIMIT_S * 100; try++) {
-		if (waitpid(pid, &status, WNOHANG) == pid)
-			return status;
-		usleep(10000);
-	}
-	return -1;
-}
-
 static uint64_t cpu_faults(void)
 {
 	return stats_of(A).out_cpu_faults;
@@ -317,7 +304,7 @@ TEST_F_TIMEOUT(slow, waiting_cpu_fault_blocks_no_other_process, 60)
 	while (cpu_faults() == faults)
 		usleep(1000);
 	ASSERT_EQ(1, write(gate[1], "g", 1));
-	EXPECT_EQ(0, bystander_end(pid));
+	EXPECT_EQ(0, process_wait_for(pid, OTHERS_LIMIT_S));
 	EXPECT_LT(0, faulty_hold(control, true));
 	faulty_hold(control, false);
 	pthread_join(copy.mover, NULL);

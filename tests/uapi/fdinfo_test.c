@@ -482,7 +482,6 @@ FIXTURE_TEARDOWN(ends)
 TEST_F(ends, readers_of_an_exiting_process_are_harmless)
 {
 	const unsigned int rounds = amount(40, 12);
-	int status;
 
 	for (unsigned int round = 0; round < rounds; round++) {
 		static struct reader readers[2];
@@ -501,7 +500,7 @@ TEST_F(ends, readers_of_an_exiting_process_are_harmless)
 		usleep(round % 8 * 500);
 		kill(owner, SIGKILL);
 		usleep(round % 5 * 1000);
-		EXPECT_TRUE(process_wait_end(owner, LIMIT_S, &status));
+		EXPECT_LE(0, process_wait_for(owner, LIMIT_S));
 		for (unsigned int i = 0; i < 2; i++) {
 			loop_stop(&readers[i].loop);
 			EXPECT_EQ(0, readers[i].torn);
@@ -513,13 +512,10 @@ TEST_F(ends, readers_of_an_exiting_process_are_harmless)
 /* The file outlives the process when another one inherited it. */
 TEST_F(ends, space_of_an_exited_process_has_no_pid)
 {
-	int space = open_manager(), status;
-	pid_t owner = fork();
+	int space = open_manager();
 
-	if (!owner)
-		_exit(cmd_space_create(space) ? 1 : 0);
-	ASSERT_TRUE(process_wait_end(owner, LIMIT_S, &status));
-	ASSERT_EQ(0, status);
+	ASSERT_EQ(0, process_wait_for(CHILD(cmd_space_create(space) ? 1 : 0),
+				      LIMIT_S));
 	ASSERT_EQ(0, read_own(space));
 	EXPECT_NE(FDINFO_NONE, fdinfo_value(text, "hmmrt-space"));
 	EXPECT_EQ(0, fdinfo_value(text, "hmmrt-pid"));
@@ -537,15 +533,14 @@ TEST_F(ends, process_that_shared_its_memory_has_no_pid_once_it_is_gone)
 {
 	const size_t stack_bytes = 64 * 1024;
 	char *stack = malloc(stack_bytes);
-	int space = open_manager(), status;
+	int space = open_manager();
 	pid_t owner;
 
 	ASSERT_NE(NULL, stack);
 	owner = clone(create_space, stack + stack_bytes, CLONE_VM | SIGCHLD,
 		      &space);
 	ASSERT_LT(0, owner);
-	ASSERT_TRUE(process_wait_end(owner, LIMIT_S, &status));
-	ASSERT_EQ(0, status);
+	ASSERT_EQ(0, process_wait_for(owner, LIMIT_S));
 	ASSERT_EQ(0, read_own(space));
 	EXPECT_EQ(SPACE_LINES, fdinfo_lines(text, "hmmrt-"));
 	EXPECT_EQ(0, fdinfo_value(text, "hmmrt-pid"));

@@ -382,17 +382,14 @@ static void step_fork(struct walk *walk)
 	unsigned int pages[CHILD_PAGES];
 	bool write = below(walk, 2);
 	int status = -1;
-	pid_t pid;
 
 	for (unsigned int i = 0; i < CHILD_PAGES; i++)
 		pages[i] = any_page(walk);
 	steps_note(&walk->steps, "fork, the child %s pages %u %u %u %u",
 		   write ? "writes" : "reads", pages[0], pages[1], pages[2],
 		   pages[3]);
-	pid = fork();
-	if (!pid)
-		_exit(child_status(walk, pages, write));
-	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
+	status = IN_CHILD(child_status(walk, pages, write));
+	if (status)
 		steps_fail(&walk->steps, "child: status %#x", status);
 	for (unsigned int i = 0; i < CHILD_PAGES; i++)
 		model_migrated_back(&walk->model, pages[i]);

@@ -19,7 +19,6 @@
 #include "lib/amount.h"
 #include "lib/events.h"
 #include "lib/object_fixture.h"
-#include "lib/process.h"
 #include "lib/storm.h"
 
 #define CHUNKS		8	/* of a device */
@@ -55,10 +54,8 @@ FIXTURE_SETUP(charge)
 
 FIXTURE_TEARDOWN(charge)
 {
-	if (self->owner) {
-		kill(self->owner, SIGKILL);
-		waitpid(self->owner, NULL, 0);
-	}
+	if (self->owner)
+		process_kill(self->owner);
 	close(self->socket);
 	OBJECT_TEARDOWN();
 	rmdir(CGROUP);
@@ -174,9 +171,6 @@ static int live_in_v1(void)
 /* Removed cgroups go at a time of the kernel's choice. */
 TEST_F_TIMEOUT(charge, memory_controller_of_cgroup_v1_limits_all_of_it, 100)
 {
-	int status = -1;
-	pid_t pid;
-
 	if (!getenv("HMMRT_CGROUP_V1"))
 		SKIP(return, "HMMRT_CGROUP_V1 is not set: see mount_v1()");
 	if (!mount_v1()) {
@@ -190,11 +184,7 @@ TEST_F_TIMEOUT(charge, memory_controller_of_cgroup_v1_limits_all_of_it, 100)
 		SKIP(return, "no limits in cgroup v1: CONFIG_MEMCG_V1=n");
 	}
 	EXPECT_TRUE(write_text(V1_CGROUP "/memory.limit_in_bytes", "33554432"));
-	pid = fork();
-	if (!pid)
-		_exit(live_in_v1());
-	EXPECT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_EQ(0, WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+	EXPECT_EQ(0, IN_CHILD(live_in_v1()));
 	EXPECT_TRUE(unmount_v1());
 }
 
@@ -310,7 +300,7 @@ TEST_F(charge, memory_over_the_limit_of_the_owner_is_no_error_for_others)
 {
 	const size_t len = 2 * BLOCK_BYTES, used = BLOCK_BYTES;
 	uint64_t number;
-	int object, status = -1;
+	int object;
 	pid_t reader;
 
 	if (!make_cgroup())
@@ -328,8 +318,7 @@ TEST_F(charge, memory_over_the_limit_of_the_owner_is_no_error_for_others)
 		  number_in(CGROUP "/memory.peak"));
 	reader = start_reader(object, len, used);
 	ASSERT_LT(0, reader);
-	ASSERT_TRUE(process_wait_end(reader, 60, &status));
-	EXPECT_EQ(0, status);
+	EXPECT_EQ(0, process_wait_for(reader, 60));
 	close(object);
 }
 
@@ -412,8 +401,7 @@ TEST_F(charge, charge_ends_with_the_object)
 	object = start_owner(self, len, len);
 	ASSERT_LE(0, object);
 	ASSERT_EQ((int64_t)len, used(A));
-	kill(self->owner, SIGKILL);
-	ASSERT_EQ(self->owner, waitpid(self->owner, NULL, 0));
+	ASSERT_EQ(0, process_kill(self->owner));
 	self->owner = 0;
 	EXPECT_LE(len, number_in(CGROUP "/memory.current"));
 	close(object);
@@ -513,8 +501,7 @@ TEST_F(charge, pinned_objects_in_system_memory_are_locked_memory)
 		EXPECT_EQ(0, message_receive(sockets[0], &status, &number));
 		close(object);
 		message_send(sockets[0], -1, 0);
-		ASSERT_TRUE(process_wait_end(pid, 60, &status));
-		EXPECT_EQ(0, WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+		EXPECT_EQ(0, process_wait_for(pid, 60));
 		close(sockets[0]);
 	}
 }
@@ -536,11 +523,8 @@ static int lock_rings(int socket)
 
 TEST_F(charge, rings_of_events_are_locked_memory)
 {
-	int status = -1;
-	pid_t pid = start_member(-1, 64UL << 10, lock_rings);
-
-	ASSERT_TRUE(process_wait_end(pid, 60, &status));
-	EXPECT_EQ(0, WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+	EXPECT_EQ(0, process_wait_for(start_member(-1, 64UL << 10, lock_rings),
+				      60));
 }
 
 TEST_F(charge, limit_of_locked_memory_is_not_one_for_a_privileged_process)
@@ -762,7 +746,6 @@ static int limit_cgroup(int cgroup, uint64_t bytes, struct hmmrt_quota *quota)
 /* Runs a process in the cgroup. Returns its exit status, or -1. */
 static int run_in_cgroup(int (*run)(void))
 {
-	int status = -1;
 	pid_t pid = fork();
 
 	if (!pid) {
@@ -772,9 +755,7 @@ static int run_in_cgroup(int (*run)(void))
 			_exit(100);
 		_exit(run());
 	}
-	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
-		return -1;
-	return WEXITSTATUS(status);
+	return process_result(pid);
 }
 
 static int create_in_cgroup(void)

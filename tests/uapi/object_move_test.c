@@ -14,7 +14,6 @@
 #include "lib/faulty_fixture.h"
 #include "lib/inject.h"
 #include "lib/object_fixture.h"
-#include "lib/process.h"
 
 #define DEVICE_BYTES	(16UL << 20)
 #define DEVICES		2
@@ -514,7 +513,6 @@ TEST_F(going, contents_survive_the_device_of_a_migratable_object)
  */
 static int create_in_cgroup(void)
 {
-	int status = -1;
 	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0,
 				   0);
 
@@ -528,15 +526,12 @@ static int create_in_cgroup(void)
 		close(manager);
 		_exit(rc < 0 ? 255 : rc);
 	}
-	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
-		return -1;
-	return WEXITSTATUS(status);
+	return process_result(pid);
 }
 
 /* One device goes, by a process of another cgroup. Returns its exit status. */
 static int remove_in_cgroup(void)
 {
-	int status = -1;
 	pid_t pid = fork();
 
 	if (!pid) {
@@ -544,9 +539,7 @@ static int remove_in_cgroup(void)
 			_exit(254);
 		_exit(-remove_b());
 	}
-	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
-		return -1;
-	return WEXITSTATUS(status);
+	return process_result(pid);
 }
 
 /*
@@ -952,7 +945,7 @@ static void read_twice(int object, int ready, int go)
 
 TEST_F(going, access_that_waits_for_memory_can_be_killed)
 {
-	int ready[2], go[2], status = -1;
+	int ready[2], go[2];
 	pid_t pid;
 	char c;
 
@@ -970,8 +963,7 @@ TEST_F(going, access_that_waits_for_memory_can_be_killed)
 	ASSERT_EQ(1, write(go[1], "g", 1));
 	usleep(500000);
 	EXPECT_EQ(0, kill(pid, SIGKILL));
-	EXPECT_TRUE(process_wait_end(pid, 4, &status));
-	EXPECT_EQ(SIGKILL, WTERMSIG(status));
+	EXPECT_EQ(SIGKILL, process_wait_for(pid, 4));
 	inject_burst("0");
 	close(ready[0]);
 	close(ready[1]);

@@ -12,7 +12,6 @@
 
 #include "lib/object_fixture.h"
 #include "lib/partner.h"
-#include "lib/process.h"
 
 #define LIMIT_S		30
 
@@ -73,7 +72,6 @@ TEST_F(life, child_has_a_hole_and_the_parent_keeps_its_mapping)
 /* The child has the descriptor and maps the memory at its own address. */
 TEST_F(life, child_maps_the_memory_by_its_descriptor)
 {
-	int status = -1;
 	uint64_t *words = MAPPED(1);
 	pid_t pid;
 
@@ -86,8 +84,7 @@ TEST_F(life, child_maps_the_memory_by_its_descriptor)
 		*words = 6;
 		_exit(0);
 	}
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_EQ(0, status);
+	EXPECT_EQ(0, process_wait(pid));
 	EXPECT_EQ(6, *words);
 }
 

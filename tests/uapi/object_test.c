@@ -36,14 +36,7 @@ TEST_F(object, create_without_a_space_is_einval)
 
 TEST_F(object, create_by_a_child_is_eperm)
 {
-	int status = -1;
-	pid_t pid = fork();
-
-	if (!pid)
-		_exit(-create(1));
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_TRUE(WIFEXITED(status));
-	EXPECT_EQ(EPERM, WEXITSTATUS(status));
+	EXPECT_EQ(W_EXITCODE(EPERM, 0), IN_CHILD(-create(1)));
 }
 
 TEST_F(object, create_of_no_or_odd_bytes_is_einval)
@@ -517,15 +510,11 @@ TEST_F(object, access_for_a_device_that_is_not_bound_is_enodev)
 
 TEST_F(object, access_by_a_child_or_without_a_space_is_refused)
 {
-	int status = -1, manager = open_manager();
+	int manager = open_manager();
 	char *buf = MAPPED(1);
-	pid_t pid = fork();
 
-	if (!pid)
-		_exit(-set_access(buf, PAGE_BYTES, A, OBJECT_READ));
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_TRUE(WIFEXITED(status));
-	EXPECT_EQ(EPERM, WEXITSTATUS(status));
+	EXPECT_EQ(W_EXITCODE(EPERM, 0),
+		  IN_CHILD(-set_access(buf, PAGE_BYTES, A, OBJECT_READ)));
 	EXPECT_EQ(-EINVAL, cmd_set_access(manager, buf, PAGE_BYTES, id_of(A),
 					  OBJECT_READ));
 	EXPECT_EQ(0, access_of(buf, PAGE_BYTES));

@@ -369,19 +369,7 @@ out:
 
 static pid_t start_process(size_t len, unsigned int rounds)
 {
-	pid_t pid = fork();
-
-	if (!pid)
-		_exit(fill_and_sum(len, rounds));
-	return pid;
-}
-
-static bool ends_well(pid_t pid)
-{
-	int status;
-
-	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
-	       !WEXITSTATUS(status);
+	return CHILD(fill_and_sum(len, rounds));
 }
 
 /* Three processes use three or six times the memory of the device. */
@@ -392,7 +380,7 @@ TEST_F(processes, three_share_a_device)
 	for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
 		pids[i] = start_process(SHARE_BYTES, 2);
 	for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
-		EXPECT_TRUE(ends_well(pids[i]));
+		EXPECT_EQ(0, process_wait(pids[i]));
 	EXPECT_EQ(0, device_used_bytes(self->fd, self->id));
 }
 
@@ -464,7 +452,7 @@ TEST_F(processes, concurrent_invalidations_lose_no_write)
 	for (unsigned int lane = 0; lane < 2; lane++)
 		ASSERT_DONE(dev_wait(A, lane, 0));
 	EXPECT_EQ(0, miscounted(2 * count_rounds));
-	EXPECT_TRUE(ends_well(other));
+	EXPECT_EQ(0, process_wait(other));
 	session_unbind(&session, A);
 	close(session.space);
 }
@@ -482,10 +470,9 @@ TEST_F(processes, killed_processes_do_not_harm_others)
 	for (unsigned int round = 0; round < 6; round++) {
 		victim = start_process(SHARE_BYTES, 1000);
 		usleep(100000 + rand_r(&seed) % 400000);
-		ASSERT_EQ(0, kill(victim, SIGKILL));
-		ASSERT_EQ(victim, waitpid(victim, NULL, 0));
+		ASSERT_EQ(0, process_kill(victim));
 	}
-	EXPECT_TRUE(ends_well(other));
+	EXPECT_EQ(0, process_wait(other));
 	/* The agents of the killed processes end asynchronously. */
 	for (unsigned int round = 0; round < 1000; round++) {
 		if (!device_used_bytes(self->fd, self->id))

@@ -118,17 +118,12 @@ TEST_F(pages, page_reports_each_migration)
 TEST_F(pages, fork_removes_entries_and_leaves_pages)
 {
 	uint64_t moved;
-	int status;
-	pid_t pid;
 
 	pages_fill(buf, LEN, 1);
 	ASSERT_EQ(0, prefetch(A, buf, LEN));
 	ASSERT_EQ(0, query(self, buf));
 	moved = self->page.time;
-	pid = fork();
-	if (!pid)
-		_exit(0);
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_EQ(0, IN_CHILD(0));
 	ASSERT_PAGE(buf, id_of(A), 0, 0);
 	ASSERT_EQ(HMMRT_CAUSE_PREFETCH, self->page.cause);
 	ASSERT_EQ(moved, self->page.time);

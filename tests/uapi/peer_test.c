@@ -264,14 +264,7 @@ TEST_F(mapping, wrong_arguments_are_refused_and_change_nothing)
 
 TEST_F(mapping, child_with_the_file_is_refused)
 {
-	int status = -1;
-	pid_t pid = fork();
-
-	if (!pid)
-		_exit(-enable(A, B));
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_TRUE(WIFEXITED(status));
-	EXPECT_EQ(EPERM, WEXITSTATUS(status));
+	EXPECT_EQ(W_EXITCODE(EPERM, 0), IN_CHILD(-enable(A, B)));
 	EXPECT_FALSE(is_enabled(A, B));
 }
 
@@ -430,7 +423,7 @@ TEST_F(mapping, unbinding_the_device_leaves_the_peers_pages)
 
 TEST_F(mapping, fork_separates_parent_and_child)
 {
-	int status = -1, ends[2];
+	int ends[2];
 	pid_t pid;
 	char c;
 
@@ -446,8 +439,7 @@ TEST_F(mapping, fork_separates_parent_and_child)
 	}
 	ASSERT_DONE(dev_fill(A, buf, LEN, 100));
 	close(ends[1]);
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_EQ(0, status);
+	EXPECT_EQ(0, process_wait(pid));
 	close(ends[0]);
 	EXPECT_EQ(-1, pages_check(buf, LEN, 100));
 }

@@ -86,18 +86,10 @@ static int ask_about_the_parent(void)
 
 TEST_F(child, child_is_told_about_the_memory_of_its_parent)
 {
-	int status = -1;
-	pid_t pid;
-
 	pages_fill(buf, LEN, 1);
 	ASSERT_EQ(0, advise_at(buf, LEN / 2, SET_PREFERRED_LOCATION, HOST));
 	ASSERT_EQ(0, prefetch(A, buf + LEN / 2, LEN / 2));
-	pid = fork();
-	if (!pid)
-		_exit(ask_about_the_parent());
-	ASSERT_TRUE(process_wait_end(pid, LIMIT_S, &status));
-	ASSERT_TRUE(WIFEXITED(status));
-	ASSERT_EQ(0, WEXITSTATUS(status));
+	ASSERT_EQ(0, process_wait_for(CHILD(ask_about_the_parent()), LIMIT_S));
 	/* The queries have moved nothing. */
 	ASSERT_TRUE(locations_are_right());
 }
@@ -175,10 +167,8 @@ static int owner_start(struct owner *owner)
 
 static bool owner_kill(const struct owner *owner)
 {
-	int status;
-
 	return !kill(owner->pid, SIGKILL) &&
-	       process_wait_end(owner->pid, LIMIT_S, &status);
+	       process_wait_for(owner->pid, LIMIT_S) >= 0;
 }
 
 FIXTURE(tracer) {

@@ -99,7 +99,6 @@ static void change_something(struct changer *c)
 	size_t first = (size_t)rand_r(&c->seed) % pages;
 	size_t count = 1 + (size_t)rand_r(&c->seed) % 64;
 	char *addr = c->buf + first * PAGE_BYTES;
-	pid_t pid;
 
 	if (count > pages - first)
 		count = pages - first;
@@ -128,10 +127,7 @@ static void change_something(struct changer *c)
 	case 6:
 		if (rand_r(&c->seed) % 8)
 			break;
-		pid = fork();
-		if (!pid)
-			_exit(0);
-		if (waitpid(pid, NULL, 0) != pid)
+		if (IN_CHILD(0))
 			c->error = "fork";
 		break;
 	}

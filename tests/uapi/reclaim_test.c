@@ -401,7 +401,7 @@ TEST_F_TIMEOUT(pressure, reclaim_does_not_wait_for_advice, 120)
 	uint64_t advising, begin;
 	unsigned int i;
 	pthread_t threads[3];
-	int status, pidfd;
+	int pidfd;
 	char *buf;
 	pid_t pid;
 
@@ -439,8 +439,7 @@ TEST_F_TIMEOUT(pressure, reclaim_does_not_wait_for_advice, 120)
 	__atomic_store_n(&scene.shared->stop, true, __ATOMIC_RELAXED);
 	for (i = 0; i < 3; i++)
 		ASSERT_EQ(0, pthread_join(threads[i], NULL));
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	ASSERT_EQ(0, status);
+	ASSERT_EQ(0, process_wait(pid));
 	advising = scene.shared->longest_advice;
 	TH_LOG("longest advice %llu ms, longest pageout of %llu %llu ms, %zu ranges",
 	       (unsigned long long)advising / 1000000,

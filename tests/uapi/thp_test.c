@@ -326,17 +326,13 @@ static int child_writes(char *buf)
 
 TEST_F(thp, fork_separates_parent_and_child)
 {
-	int status;
 	pid_t pid;
 
 	ASSERT_TRUE(go_to_device(self, self->large));
-	pid = fork();
-	if (!pid)
-		_exit(child_writes(self->buf));
+	pid = CHILD(child_writes(self->buf));
 	ASSERT_LT(0, pid);
 	pages_fill(self->buf, PART, 3000);
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	ASSERT_EQ(0, status);
+	ASSERT_EQ(0, process_wait(pid));
 	ASSERT_EQ(-1, pages_check(self->buf, PART, 3000));
 	ASSERT_EQ(-1, pages_check(self->buf + PART, BLOCK_BYTES - PART,
 				  1 + 16));

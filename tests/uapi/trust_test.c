@@ -35,14 +35,9 @@ FIXTURE_TEARDOWN(bound)
  */
 static int in_child(int (*fn)(void *), void *arg)
 {
-	int status = -1;
-	pid_t pid = fork();
+	int result = process_result(CHILD(-fn(arg) & 0xff));
 
-	if (!pid)
-		_exit(-fn(arg) & 0xff);
-	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
-		return -ECHILD;
-	return -WEXITSTATUS(status);
+	return result < 0 ? -ECHILD : -result;
 }
 
 /* --- descriptors in other processes --------------------------------------- */
@@ -474,7 +469,7 @@ TEST_F(bound, two_processes_cannot_mirror_each_other)
 {
 	struct mutual *shared = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
 				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	int childs_gpu = open_gpu(1), ready[2], go[2], status = -1;
+	int childs_gpu = open_gpu(1), ready[2], go[2];
 	char c;
 	pid_t pid;
 
@@ -505,8 +500,7 @@ TEST_F(bound, two_processes_cannot_mirror_each_other)
 	/* The two attempts run at about the same time. */
 	ASSERT_EQ(-EACCES, cmd_attach(childs_gpu, shared->child_token));
 	ASSERT_EQ(1, write(go[1], "g", 1));
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	ASSERT_EQ(0, status);
+	ASSERT_EQ(0, process_wait(pid));
 	ASSERT_EQ(-EACCES, shared->child_rc);
 	close(childs_gpu);
 }

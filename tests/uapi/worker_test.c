@@ -10,7 +10,6 @@
 
 #include "lib/faulty_fixture.h"
 #include "lib/fuse_server.h"
-#include "lib/process.h"
 #include "lib/uffd.h"
 
 /*
@@ -315,7 +314,6 @@ static void child_prefetch(bool uffd)
 TEST_F_TIMEOUT(worker, releases_its_device_while_outcomes_are_written, 120)
 {
 	double began;
-	int status;
 
 	child = fork();
 	ASSERT_LE(0, child);
@@ -329,10 +327,8 @@ TEST_F_TIMEOUT(worker, releases_its_device_while_outcomes_are_written, 120)
 	EXPECT_GT(SOON_S, now_s() - began);
 	ASSERT_EQ(0, shared->prefetch_done);
 	page_comes();
-	ASSERT_EQ(child, waitpid(child, &status, 0));
+	ASSERT_EQ(0, process_wait(child));
 	child = 0;
-	ASSERT_TRUE(WIFEXITED(status));
-	ASSERT_EQ(0, WEXITSTATUS(status));
 	ASSERT_EQ(-ENODEV, shared->prefetch_rc);
 }
 
@@ -457,7 +453,6 @@ static int child_lock(void)
 TEST_F_TIMEOUT(locked, waiting_for_mmap_lock_does_not_keep_the_device, 120)
 {
 	double began;
-	int status;
 
 	child = fork();
 	ASSERT_LE(0, child);
@@ -485,10 +480,8 @@ TEST_F_TIMEOUT(locked, waiting_for_mmap_lock_does_not_keep_the_device, 120)
 	ASSERT_EQ(-ENODEV, shared->read_rc);
 	ASSERT_EQ(0, shared->lock_taken);
 	fuse_server_go_on(&server);
-	ASSERT_EQ(child, waitpid(child, &status, 0));
+	ASSERT_EQ(0, process_wait(child));
 	child = 0;
-	ASSERT_TRUE(WIFEXITED(status));
-	ASSERT_EQ(0, WEXITSTATUS(status));
 	ASSERT_EQ(-ENODEV, shared->prefetch_rc);
 }
 

@@ -335,14 +335,6 @@ static int allocate_until_told(unsigned int devices)
 	return 0;
 }
 
-static bool ends_well(pid_t pid)
-{
-	int status;
-
-	return pid > 0 && waitpid(pid, &status, 0) == pid &&
-	       WIFEXITED(status) && !WEXITSTATUS(status);
-}
-
 /* --- the tests ------------------------------------------------------------ */
 
 FIXTURE(workload) {
@@ -419,18 +411,14 @@ static void work_among_others(FIXTURE_DATA(workload) *self,
 
 	*shared = (struct shared){ 0 };
 	choose_works(percent, devices, processes);
-	other = fork();
-	if (!other)
-		_exit(allocate_until_told(devices));
+	other = CHILD(allocate_until_told(devices));
 	for (unsigned int i = 0; i < processes; i++) {
-		pids[i] = fork();
-		if (!pids[i])
-			_exit(work(pages * PAGE_BYTES, devices, processes));
+		pids[i] = CHILD(work(pages * PAGE_BYTES, devices, processes));
 	}
 	for (unsigned int i = 0; i < processes; i++)
-		EXPECT_TRUE(ends_well(pids[i]));
+		EXPECT_EQ(0, process_wait(pids[i]));
 	__atomic_store_n(&shared->stop, true, __ATOMIC_RELAXED);
-	EXPECT_TRUE(ends_well(other));
+	EXPECT_EQ(0, process_wait(other));
 	EXPECT_LT(0, shared->evictions);
 	EXPECT_LT(0, shared->allocations);
 	for (unsigned int i = 0; i < devices; i++)

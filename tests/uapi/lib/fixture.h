@@ -9,7 +9,6 @@
 #include "devices.h"
 #include "harness.h"
 #include "modules.h"
-#include "process.h"
 
 struct devices_options {
 	unsigned int devices;	/* 0: one */

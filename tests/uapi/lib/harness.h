@@ -28,6 +28,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "process.h"
+
 /*
  * Exit status of a skipped test. A fixture that cannot be set up exits at once,
  * because the harness would run the test anyway. The status changed when the

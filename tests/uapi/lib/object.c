@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "process.h"
 #include "session.h"
 
 #define LIMIT_S		30
@@ -97,7 +98,6 @@ int cpu_write(volatile void *addr, uint64_t value)
 
 int cpu_read_in_child(const volatile void *addr)
 {
-	int status = -1;
 	pid_t pid = fork();
 
 	if (!pid) {
@@ -105,9 +105,7 @@ int cpu_read_in_child(const volatile void *addr)
 		signal(SIGBUS, SIG_DFL);
 		_exit(*(const volatile uint64_t *)addr & 0x7f);
 	}
-	if (pid < 0 || waitpid(pid, &status, 0) != pid)
-		return -1;
-	return status;
+	return process_wait(pid);
 }
 
 /* --- messages ------------------------------------------------------------- */

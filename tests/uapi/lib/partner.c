@@ -149,8 +149,8 @@ int ask_for_object(const struct partner *partner, uint32_t flags)
 
 bool partner_end(struct partner *partner, bool kills)
 {
-	int status = -1;
 	pid_t pid = partner->pid;
+	int status;
 
 	if (!pid)
 		return true;
@@ -160,7 +160,8 @@ bool partner_end(struct partner *partner, bool kills)
 		message_send(partner->socket, -1, (uint64_t)QUIT << 32);
 	partner->pid = 0;
 	close(partner->socket);
-	if (!process_wait_end(pid, LIMIT_S, &status)) {
+	status = process_wait_for(pid, LIMIT_S);
+	if (status < 0) {
 		kill(pid, SIGKILL);
 		return false;
 	}

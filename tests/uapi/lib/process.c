@@ -11,16 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-bool process_wait_end(pid_t pid, int limit_s, int *status)
-{
-	for (int try = 0; try < limit_s * 100; try++) {
-		if (waitpid(pid, status, WNOHANG) == pid)
-			return true;
-		usleep(10000);
-	}
-	return false;
-}
-
 /*
  * Waits until scanning a proc file of the process with @format yields @wanted.
  */
@@ -58,7 +48,26 @@ int process_wait(pid_t pid)
 {
 	int status;
 
-	return waitpid(pid, &status, 0) == pid ? status : -1;
+	return pid > 0 && waitpid(pid, &status, 0) == pid ? status : -1;
+}
+
+int process_wait_for(pid_t pid, int limit_s)
+{
+	int status;
+
+	for (int try = 0; pid > 0 && try < limit_s * 100; try++) {
+		if (waitpid(pid, &status, WNOHANG) == pid)
+			return status;
+		usleep(10000);
+	}
+	return -1;
+}
+
+int process_result(pid_t pid)
+{
+	int status = process_wait(pid);
+
+	return status >= 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 bool process_wait_stopped(pid_t pid)
@@ -77,9 +86,8 @@ int process_run(int (*body)(int arg), int arg, int limit_s)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		_exit(body(arg));
 	}
-	if (!process_wait_end(pid, limit_s, &status) || !WIFEXITED(status))
-		return -1;
-	return WEXITSTATUS(status);
+	status = process_wait_for(pid, limit_s);
+	return status >= 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 int process_kill(pid_t pid)

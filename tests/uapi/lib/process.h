@@ -7,16 +7,33 @@
 
 #include <stdbool.h>
 #include <sys/types.h>
+#include <unistd.h>
 
-/* Waits until a child has ended, and reaps it. */
-bool process_wait_end(pid_t pid, int limit_s, int *status);
 /* Waits until a process has ended that its parent does not reap. */
 bool process_wait_zombie(pid_t pid, int limit_s);
 /* Waits until a process executes another program. */
 bool process_wait_program(pid_t pid, int limit_s, const char *name);
 
-/* Waits for a child without a limit. Returns its wait status, or -1. */
+/* Starts a child that exits with this value, and returns its pid. */
+#define CHILD(result)							\
+	({								\
+		pid_t _child = fork();					\
+									\
+		if (!_child)						\
+			_exit(result);					\
+		_child;							\
+	})
+/* The same, and returns its wait status, or -1. */
+#define IN_CHILD(result) process_wait(CHILD(result))
+
+/*
+ * Wait for a child, and reap it; the second one with a limit. Return its wait
+ * status, or -1.
+ */
 int process_wait(pid_t pid);
+int process_wait_for(pid_t pid, int limit_s);
+/* Waits for a child. Returns what it passed to exit(), or -1. */
+int process_result(pid_t pid);
 /* Waits for a child until a signal stops it. */
 bool process_wait_stopped(pid_t pid);
 /*
