@@ -459,14 +459,6 @@ TEST_F(advice, munmap_and_mremap_drop_advice_of_their_range_only)
 	ASSERT_ATTRIBUTES(buf, 8 * PAGE_BYTES, 0, 0, NONE, NONE, 0);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
-}
-
 TEST_F_TIMEOUT(advice, sparse_terabyte_is_advised_quickly, 300)
 {
 	const size_t len = 1ul << 40;

@@ -34,14 +34,6 @@ static struct hmmrt_annotate annotate(uint32_t kind, const char *text)
 	return arg;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ull + now.tv_nsec;
-}
-
 TEST_F(annotation, they_are_events_with_their_text)
 {
 	static const char longest[] =

@@ -111,15 +111,13 @@ static int churn_once(struct churn *churn)
 	return 0;
 }
 
-static bool goes_on(const struct churn *churn, time_t start)
+static bool goes_on(const struct churn *churn, double start)
 {
 	const char *text = getenv("HMMRT_MODEL_OPS");
-	struct timespec now;
 
 	if (text)
 		return churn->ops < strtoul(text, NULL, 0);
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return churn->ops < LEAST_OPS || now.tv_sec - start < SECONDS;
+	return churn->ops < LEAST_OPS || now_s() - start < SECONDS;
 }
 
 FIXTURE(churn) {
@@ -188,13 +186,12 @@ TEST_F_TIMEOUT(churn, free_partial_and_full_chunks_are_counted, 600)
 TEST_F_TIMEOUT(churn, random_allocation_leaves_whole_chunks, 100000)
 {
 	struct churn *churn = &self->churn;
-	struct timespec now;
+	const double start = now_s();
 	unsigned int chunks;
 	int rc = 0;
 
 	chunks = (unsigned int)(churn->info.out_memory_bytes / BLOCK_BYTES);
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	while (!rc && goes_on(churn, now.tv_sec))
+	while (!rc && goes_on(churn, start))
 		rc = churn_once(churn);
 	ASSERT_EQ(0, rc);
 	ASSERT_LT(0, churn->samples);

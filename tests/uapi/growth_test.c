@@ -32,14 +32,6 @@ static bool full_size(void)
 	return text && !strcmp(text, "full");
 }
 
-static double seconds_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 /* Slab memory charged to this cgroup; 0 if that is unknown. */
 static uint64_t slab_bytes(const FIXTURE_DATA(growth) *self)
 {
@@ -289,11 +281,11 @@ TEST_F(growth, address_mapped_again_has_new_contents)
 TEST_F(growth, reaping_under_busy_lanes_loses_no_data)
 {
 	const size_t len = 4 * BLOCK_BYTES;
-	double end = seconds_now() + (full_size() ? 60 : 3);
+	double end = now_s() + (full_size() ? 60 : 3);
 	char *at = ANON(len);
 	unsigned int rounds = 0;
 
-	while (seconds_now() < end) {
+	while (now_s() < end) {
 		char *hole = at + (rounds % 4) * BLOCK_BYTES;
 
 		pages_fill(hole, BLOCK_BYTES, rounds);

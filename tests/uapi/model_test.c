@@ -531,19 +531,11 @@ static void step_any(struct walk *walk)
 
 /* --- the test ------------------------------------------------------------- */
 
-static double seconds_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 static void walk_on(struct walk *walk)
 {
 	const char *text = getenv("HMMRT_MODEL_OPS");
 	unsigned long ops = text ? strtoul(text, NULL, 0) : 0;
-	double start = seconds_now(), took = 0;
+	double start = now_s(), took = 0;
 
 	for (; !walk->steps.failures; walk->steps.now++) {
 		if (ops ? walk->steps.now >= ops :
@@ -552,7 +544,7 @@ static void walk_on(struct walk *walk)
 		step_any(walk);
 		if (walk->steps.now % CHECK_ALL == 0)
 			walk_check_all(walk);
-		took = seconds_now() - start;
+		took = now_s() - start;
 	}
 	if (!walk->steps.failures)
 		walk_check_all(walk);

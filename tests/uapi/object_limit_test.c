@@ -349,14 +349,6 @@ TEST_F(charge, process_of_a_device_is_charged_and_not_its_agent)
 	close(object);
 }
 
-static uint64_t milliseconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /*
  * A shortage may last for a moment only, as while memory is reclaimed: the
  * owner waits for a second. If the shortage was longer, try again.
@@ -377,12 +369,12 @@ TEST_F(charge, shortage_of_less_than_a_second_is_no_error)
 		ASSERT_LE(0, object);
 		close(object);
 		ASSERT_TRUE(stop_growth());
-		lasted = milliseconds();
+		lasted = now_ns() / 1000000;
 		ASSERT_EQ(0, message_send(self->socket, -1, 0));
 		usleep(500000);
 		answered = poll(&reply, 1, 0);
 		ASSERT_TRUE(write_text(CGROUP "/memory.max", "max"));
-		lasted = milliseconds() - lasted;
+		lasted = now_ns() / 1000000 - lasted;
 		EXPECT_FALSE(answered && lasted < 900);
 		ASSERT_EQ(0, message_receive(self->socket, &object, &sig));
 	}

@@ -35,14 +35,6 @@ static int query(FIXTURE_DATA(pages) *self, const void *addr)
 	return cmd_pages(space, addr, PAGE_BYTES, &self->page);
 }
 
-static uint64_t now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
 #define ASSERT_PAGE(addr, where, mapped, written)			\
 	do {								\
 		ASSERT_EQ(0, query(self, addr));			\
@@ -57,7 +49,7 @@ static uint64_t now(void)
 	do {								\
 		ASSERT_EQ(why, self->page.cause);			\
 		ASSERT_LT(self->before, self->page.time);		\
-		ASSERT_GE(now(), self->page.time);			\
+		ASSERT_GE(now_ns(), self->page.time);			\
 	} while (0)
 
 #define ASSERT_NO_HISTORY()						\
@@ -77,7 +69,7 @@ TEST_F(pages, untouched_page_has_no_location)
 
 TEST_F(pages, page_reports_each_migration)
 {
-	uint64_t started = now();
+	uint64_t started = now_ns();
 
 	pages_fill(buf, LEN, 1);
 	ASSERT_PAGE(buf, HOST, HMMRT_BY_CPU, HMMRT_BY_CPU);

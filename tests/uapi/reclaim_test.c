@@ -257,14 +257,6 @@ TEST_F(pressure, writes_to_merged_pages_are_private)
 /* A call that takes this long by itself takes a second on the spinner's CPU. */
 #define ADVISING_NS	8000000ull
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
-}
-
 static void stay_on_processor(int number)
 {
 	cpu_set_t set;

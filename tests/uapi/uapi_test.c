@@ -663,14 +663,6 @@ static void *unbind_in_a_moment(void *arg)
 	return NULL;
 }
 
-static double seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 TEST(bind_waits_for_the_given_time)
 {
 	const struct itimerval soon = { .it_value.tv_usec = 200000 };
@@ -689,15 +681,15 @@ TEST(bind_waits_for_the_given_time)
 	bind.space_fd = session.space;
 	gpu = open_gpu(0);
 	ASSERT_LE(0, gpu);
-	began = seconds();
+	began = now_s();
 	EXPECT_EQ(-EOPNOTSUPP, cmd_raw(gpu, HMMRT_GPU_IOC_BIND, &bind));
 	EXPECT_EQ(-EBUSY, cmd_bind_wait(gpu, session.space, 300, &bind));
-	EXPECT_LE(0.3, seconds() - began);
+	EXPECT_LE(0.3, now_s() - began);
 	/*
 	 * No wait where the file itself is already bound: waiting cannot change
 	 * that.
 	 */
-	began = seconds();
+	began = now_s();
 	EXPECT_EQ(-EBUSY, cmd_bind_wait(session.devices[0].gpu, session.space,
 					60000, &bind));
 	ASSERT_EQ(0, sigaction(SIGALRM, &action, NULL));
@@ -709,7 +701,7 @@ TEST(bind_waits_for_the_given_time)
 	ASSERT_EQ(0, pthread_create(&thread, NULL, unbind_in_a_moment,
 				    &session));
 	EXPECT_EQ(0, cmd_bind_wait(gpu, session.space, 60000, &bind));
-	EXPECT_GT(50, seconds() - began);
+	EXPECT_GT(50, now_s() - began);
 	pthread_join(thread, NULL);
 	EXPECT_EQ(session.devices[0].id, bind.out_device_id);
 	session.devices[0].gpu = gpu;

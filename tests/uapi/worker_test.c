@@ -109,14 +109,6 @@ FIXTURE_TEARDOWN(worker)
 	end(_metadata);
 }
 
-static double now_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 static bool becomes(const volatile int *what, int value)
 {
 	double end = now_s() + 2 * SOON_S;

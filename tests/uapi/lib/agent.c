@@ -15,19 +15,12 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "clock.h"
 #include "cmd.h"
 
 /* Long enough for an emulated machine with a debug kernel. */
 #define USUAL_LIMIT_S	120
 #define POLL_NS		(20 * 1000 * 1000)
-
-static double now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
 
 static void futex_wait(uint32_t *word, uint32_t value, bool forever)
 {
@@ -226,7 +219,7 @@ static void sleep_a_moment(void)
 
 int agent_start(struct agent *agent, int gpu, unsigned int nr_lanes)
 {
-	double deadline = now() + USUAL_LIMIT_S;
+	double deadline = now_s() + USUAL_LIMIT_S;
 	pid_t owner = getpid();
 
 	*agent = (struct agent){ .nr_lanes = nr_lanes };
@@ -244,7 +237,7 @@ int agent_start(struct agent *agent, int gpu, unsigned int nr_lanes)
 		_exit(1);
 	}
 	while (load(&agent->shared->lanes_ready) < nr_lanes) {
-		if (agent_gone(agent) || now() > deadline)
+		if (agent_gone(agent) || now_s() > deadline)
 			return -EPIPE;
 		sleep_a_moment();
 	}
@@ -253,10 +246,10 @@ int agent_start(struct agent *agent, int gpu, unsigned int nr_lanes)
 
 bool agent_wait_gone(struct agent *agent, unsigned int seconds)
 {
-	double deadline = now() + seconds;
+	double deadline = now_s() + seconds;
 
 	while (!agent_gone(agent)) {
-		if (now() > deadline)
+		if (now_s() > deadline)
 			return false;
 		sleep_a_moment();
 	}
@@ -301,13 +294,13 @@ struct outcome agent_wait(struct agent *agent, unsigned int index,
 			  unsigned int seconds)
 {
 	struct agent_lane *lane = &agent->shared->lanes[index];
-	double deadline = now() + seconds;
+	double deadline = now_s() + seconds;
 	uint32_t reply;
 
 	while ((reply = load(&lane->reply)) != lane->request) {
 		if (agent_gone(agent))
 			return (struct outcome){ .error = -EPIPE };
-		if (now() > deadline)
+		if (now_s() > deadline)
 			return (struct outcome){ .error = -ETIMEDOUT };
 		futex_wait(&lane->reply, reply, false);
 	}
