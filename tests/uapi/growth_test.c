@@ -35,19 +35,11 @@ static bool full_size(void)
 /* Slab memory charged to this cgroup; 0 if that is unknown. */
 static uint64_t slab_bytes(const FIXTURE_DATA(growth) *self)
 {
-	unsigned long long bytes = 0;
-	char line[128];
-	FILE *file;
+	long bytes = -1;
 
-	if (!self->in_cgroup)
-		return 0;
-	file = fopen(CGROUP "/memory.stat", "re");
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "slab %llu", &bytes) == 1)
-			break;
-	if (file)
-		fclose(file);
-	return bytes;
+	if (self->in_cgroup)
+		bytes = read_number(CGROUP "/memory.stat", "slab %ld");
+	return bytes < 0 ? 0 : (uint64_t)bytes;
 }
 
 static uint64_t blocks(void)
@@ -363,16 +355,7 @@ static struct outcome agent_run_threads(unsigned long count)
 /* Slab memory of the whole system in KiB. */
 static long slab_kib(void)
 {
-	FILE *file = fopen("/proc/meminfo", "re");
-	char line[128];
-	long kib = 0;
-
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "Slab: %ld", &kib) == 1)
-			break;
-	if (file)
-		fclose(file);
-	return kib;
+	return read_number("/proc/meminfo", "Slab: %ld");
 }
 
 /* The kernel frees the memory of ended threads some time later. */

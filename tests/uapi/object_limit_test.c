@@ -68,15 +68,7 @@ FIXTURE_TEARDOWN(charge)
 
 static uint64_t number_in(const char *path)
 {
-	char word[32] = "";
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return UINT64_MAX;
-	if (read(fd, word, sizeof(word) - 1) < 1)
-		word[0] = 0;
-	close(fd);
-	return strtoull(word, NULL, 10);
+	return (uint64_t)read_number(path, "%ld");
 }
 
 /* --- cgroup v1 ------------------------------------------------------------ */
@@ -103,18 +95,9 @@ static bool mount_v1(void)
 }
 
 /* How many cgroups the memory controller has, with those that were removed. */
-static int memory_cgroups(void)
+static long memory_cgroups(void)
 {
-	FILE *file = fopen("/proc/cgroups", "re");
-	char line[128];
-	int n = -1;
-
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "memory %*d %d", &n) == 1)
-			break;
-	if (file)
-		fclose(file);
-	return n;
+	return read_number("/proc/cgroups", "memory %*d %ld");
 }
 
 /*
@@ -405,21 +388,10 @@ TEST_F(charge, charge_ends_with_the_object)
 
 /* --- locked memory -------------------------------------------------------- */
 
-/* Returns VmPin of a process in bytes. */
-static uint64_t pinned_bytes(pid_t pid)
+/* Returns VmPin of this process in bytes. */
+static uint64_t pinned_bytes(void)
 {
-	unsigned long kib = 0;
-	char path[40], line[128];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "VmPin: %lu kB", &kib) == 1)
-			break;
-	if (file)
-		fclose(file);
-	return kib << 10;
+	return (uint64_t)read_number("/proc/self/status", "VmPin: %ld kB") << 10;
 }
 
 /* Gives the calling process a user without privileges, and this limit. */
@@ -441,12 +413,12 @@ static int lock_objects(int socket)
 	if (create_on_host(4) != -EPERM)
 		return 1;
 	first = create_on_host(2);
-	if (first < 0 || pinned_bytes(getpid()) != 2 * BLOCK_BYTES)
+	if (first < 0 || pinned_bytes() != 2 * BLOCK_BYTES)
 		return 2;
 	if (create_on_host(2) != -EPERM)
 		return 3;
 	second = create_on_host(1);
-	if (second < 0 || pinned_bytes(getpid()) != 3 * BLOCK_BYTES)
+	if (second < 0 || pinned_bytes() != 3 * BLOCK_BYTES)
 		return 4;
 	close(second);
 	/* The creator's user pays, also while only others have the object. */
@@ -458,7 +430,7 @@ static int lock_objects(int socket)
 	if (message_send(socket, -1, 0) ||
 	    message_receive(socket, &first, &number))
 		return 7;
-	if (pinned_bytes(getpid()))
+	if (pinned_bytes())
 		return 8;
 	return create_on_host(3) < 0 ? 9 : 0;
 }
@@ -507,10 +479,10 @@ static int lock_rings(int socket)
 		return 1;
 	if (events_open(&events, space, HMMRT_EVENTS_OF_SPACE, 64))
 		return 2;
-	if (!pinned_bytes(getpid()))
+	if (!pinned_bytes())
 		return 3;
 	events_close(&events);
-	return pinned_bytes(getpid()) ? 4 : 0;
+	return pinned_bytes() ? 4 : 0;
 }
 
 TEST_F(charge, rings_of_events_are_locked_memory)
@@ -529,9 +501,9 @@ TEST_F(charge, limit_of_locked_memory_is_not_one_for_a_privileged_process)
 	ASSERT_EQ(0, setrlimit(RLIMIT_MEMLOCK, &none));
 	object = create_on_host(1);
 	EXPECT_LE(0, object);
-	EXPECT_EQ(BLOCK_BYTES, pinned_bytes(getpid()));
+	EXPECT_EQ(BLOCK_BYTES, pinned_bytes());
 	close(object);
-	EXPECT_EQ(0, pinned_bytes(getpid()));
+	EXPECT_EQ(0, pinned_bytes());
 	ASSERT_EQ(0, setrlimit(RLIMIT_MEMLOCK, &before));
 }
 

@@ -154,20 +154,11 @@ TEST_F(object, memory_of_the_host_uses_no_device_memory)
 /* Returns the free memory of a NUMA node in KiB, or -1 if there is no such node. */
 static long node_free_kib(unsigned int node)
 {
-	long kib = -1;
 	char path[64];
-	FILE *file;
 
 	snprintf(path, sizeof(path), "/sys/devices/system/node/node%u/meminfo",
 		 node);
-	file = fopen(path, "re");
-	if (!file)
-		return -1;
-	if (fscanf(file, "Node %*u MemTotal: %*u kB Node %*u MemFree: %ld",
-		   &kib) != 1)
-		kib = -1;
-	fclose(file);
-	return kib;
+	return read_number(path, "Node %*u MemFree: %ld kB");
 }
 
 TEST_F(object, memory_of_a_node_is_on_that_node)

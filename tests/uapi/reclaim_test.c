@@ -23,19 +23,6 @@
 FIXTURE(pressure) {
 };
 
-static uint64_t get_number(const char *path)
-{
-	FILE *file = fopen(path, "r");
-	unsigned long long number = 0;
-
-	if (!file)
-		return 0;
-	if (fscanf(file, "%llu", &number) != 1)
-		number = 0;
-	fclose(file);
-	return number;
-}
-
 /* Swap stays on for all tests of this program. It goes away with the guest. */
 static bool swap_on(void)
 {
@@ -184,14 +171,15 @@ TEST_F(pressure, device_writes_to_clean_shared_pages_survive)
 	close(fd);
 }
 
+static long pages_merged(void)
+{
+	return read_number("/sys/kernel/mm/ksm/pages_sharing", "%ld");
+}
+
 static void wait_for_merging(void)
 {
 	merging_start();
-	for (int i = 0; i < 600; i++) {
-		if (get_number("/sys/kernel/mm/ksm/pages_sharing") >= 32)
-			break;
-		usleep(100000);
-	}
+	WAIT_UNTIL(pages_merged() >= 32, 60);
 	merging_end();
 }
 
@@ -227,7 +215,7 @@ TEST_F(pressure, writes_to_merged_pages_are_private)
 	ASSERT_EQ(0, madvise(one, len, MADV_MERGEABLE));
 	ASSERT_EQ(0, madvise(two, len, MADV_MERGEABLE));
 	wait_for_merging();
-	ASSERT_LE(32, get_number("/sys/kernel/mm/ksm/pages_sharing"));
+	ASSERT_LE(32, pages_merged());
 	ASSERT_VALUE(0x5a5a5a5a5a5a5a5a, dev_read(A, two));
 	ASSERT_EQ(0, prefetch_result(A, two, len, &result));
 	ASSERT_EQ(32, result.out_stayed[HMMRT_STAY_MERGED]);

@@ -234,16 +234,9 @@ TEST_F(space, prefetch_reports_that_shared_memory_stays)
 
 static uint64_t slab_bytes(void)
 {
-	FILE *file = fopen("/proc/meminfo", "re");
-	char line[128];
-	uint64_t kib = 0;
+	long kib = read_number("/proc/meminfo", "Slab: %ld kB");
 
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "Slab: %lu kB", &kib) == 1)
-			break;
-	if (file)
-		fclose(file);
-	return kib << 10;
+	return kib < 0 ? 0 : (uint64_t)kib << 10;
 }
 
 #define TERABYTE (1UL << 40)

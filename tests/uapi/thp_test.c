@@ -533,18 +533,10 @@ TEST_F(thp, device_fault_migrates_the_whole_huge_page)
 /* Returns the size of the agent's page tables in KiB, -1 if it is not known. */
 static long page_table_kib(void)
 {
-	char path[32], line[128];
-	long kib = -1;
-	FILE *file;
+	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/%d/status", agent_of(A)->pid);
-	file = fopen(path, "r");
-	if (!file)
-		return -1;
-	while (kib < 0 && fgets(line, sizeof(line), file))
-		sscanf(line, "VmPTE: %ld kB", &kib);
-	fclose(file);
-	return kib;
+	return read_number(path, "VmPTE: %ld kB");
 }
 
 /*

@@ -10,6 +10,7 @@
 
 #include "lib/faulty_fixture.h"
 #include "lib/fuse_server.h"
+#include "lib/setting.h"
 #include "lib/uffd.h"
 
 /*
@@ -39,15 +40,7 @@ static int base;		/* users of the manager's module */
 
 static int manager_users(void)
 {
-	FILE *file = fopen("/sys/module/hmmrt/refcnt", "re");
-	int users = -1;
-
-	if (!file)
-		return -1;
-	if (fscanf(file, "%d", &users) != 1)
-		users = -1;
-	fclose(file);
-	return users;
+	return (int)read_number("/sys/module/hmmrt/refcnt", "%ld");
 }
 
 static int worker_start(void)

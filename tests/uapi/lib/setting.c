@@ -31,6 +31,20 @@ bool read_word(const char *path, char word[16])
 	return found;
 }
 
+long read_number(const char *path, const char *format)
+{
+	FILE *file = fopen(path, "re");
+	char line[256];
+	long number = -1;
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, format, &number) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return number;
+}
+
 #define HUGE_PAGES	"/proc/sys/vm/nr_hugepages"
 
 bool set_huge_pages(const char *count)

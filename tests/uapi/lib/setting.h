@@ -12,6 +12,12 @@ bool write_text(const char *path, const char *text);
 bool read_word(const char *path, char word[16]);
 
 /*
+ * Returns the number that @format, for example "Slab: %ld kB", finds in the
+ * first line of a file that it matches, or -1.
+ */
+long read_number(const char *path, const char *format);
+
+/*
  * Sets the number of hugetlb pages. If the kernel cannot allocate that many,
  * sets 0 and returns false.
  */
