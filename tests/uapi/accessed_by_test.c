@@ -22,9 +22,7 @@ static uint64_t mapped(unsigned int device)
 /* A worker thread maps again after an invalidation, which takes a while. */
 static bool wait_mapped(unsigned int device, uint64_t count)
 {
-	for (unsigned int i = 0; i < 2000 && mapped(device) < count; i++)
-		usleep(5000);
-	return mapped(device) >= count;
+	return WAIT_UNTIL(mapped(device) >= count, 10);
 }
 
 TEST_F(accessed_by, maps_pages_without_faults_or_migration)

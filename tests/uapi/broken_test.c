@@ -133,7 +133,6 @@ static void child_reads_twice(int go)
 TEST_F(broken, removal_retries_a_busy_page_as_often_as_others)
 {
 	int ends[2];
-	unsigned int try;
 	pid_t pid;
 
 	ASSERT_EQ(0, pipe2(ends, O_CLOEXEC));
@@ -153,8 +152,7 @@ TEST_F(broken, removal_retries_a_busy_page_as_often_as_others)
 	/* Just above 2^32 jiffies if HZ is 250. */
 	ASSERT_TRUE(set_leave_wait("17179870"));
 	ASSERT_EQ(1, write(ends[1], "1", 1));
-	for (try = 0; try < 10000 && faulty_slow_copy(control, 0); try++)
-		usleep(1000);
+	WAIT_UNTIL(!faulty_slow_copy(control, 0), 10);
 	ASSERT_EQ(0, faulty_fail_next(control, HMMRT_FAULTY_COPY_TO_HOST, 4));
 	ASSERT_EQ(0, faulty_devices(control, 1));
 	EXPECT_TRUE(set_leave_wait("30"));
@@ -185,28 +183,14 @@ TEST_F(broken, page_lost_with_its_device_is_sigbus)
 	EXPECT_EQ(0, value);
 }
 
-/* Returns a value of /proc/meminfo in KiB, or -1 if it is missing. */
-static long meminfo(const char *name)
+/* Returns a value in KiB, or -1 if it is missing. */
+static long meminfo(const char *format)
 {
-	FILE *file = fopen("/proc/meminfo", "re");
-	char *line = NULL;
-	size_t size = 0;
-	long kib = -1;
-
-	while (file && kib < 0 && getline(&line, &size, file) > 0)
-		if (!strncmp(line, name, strlen(name)))
-			kib = strtol(line + strlen(name), NULL, 10);
-	free(line);
-	if (file)
-		fclose(file);
-	return kib;
+	return read_number("/proc/meminfo", format);
 }
 
-/*
- * Counts the areas of lost pages in /proc/iomem. An area goes away with the
- * last mapping of its pages.
- */
-static unsigned int lost_areas(void)
+/* Counts the areas in /proc/iomem with this name. */
+static unsigned int areas(const char *name)
 {
 	FILE *file = fopen("/proc/iomem", "re");
 	unsigned int n = 0;
@@ -214,18 +198,22 @@ static unsigned int lost_areas(void)
 	size_t size = 0;
 
 	while (file && getline(&line, &size, file) > 0)
-		n += !!strstr(line, "hmmrt lost pages");
+		n += !!strstr(line, name);
 	free(line);
 	if (file)
 		fclose(file);
 	return n;
 }
 
+/* An area of lost pages goes away with the last mapping of its pages. */
+static unsigned int lost_areas(void)
+{
+	return areas("hmmrt lost pages");
+}
+
 static bool lost_areas_go(void)
 {
-	for (unsigned int try = 0; try < 1000 && lost_areas(); try++)
-		usleep(10000);
-	return !lost_areas();
+	return WAIT_UNTIL(!lost_areas(), 10);
 }
 
 /*
@@ -253,11 +241,11 @@ TEST_F(broken, lost_pages_use_no_system_memory)
 	ASSERT_EQ(0, madvise(buf, len, MADV_NOHUGEPAGE));
 	/* The pages were not populated: they are allocated on the device. */
 	ASSERT_EQ(0, faulty_range(fd, HMMRT_FAULTY_IOC_TO_DEVICE, buf, len));
-	poisoned = meminfo("HardwareCorrupted:");
-	available = meminfo("MemAvailable:");
+	poisoned = meminfo("HardwareCorrupted: %ld");
+	available = meminfo("MemAvailable: %ld");
 	ASSERT_EQ(0, faulty_devices(control, 0));
-	EXPECT_GE(poisoned + 64, meminfo("HardwareCorrupted:"));
-	EXPECT_LT(available - (long)(len >> 11), meminfo("MemAvailable:"));
+	EXPECT_GE(poisoned + 64, meminfo("HardwareCorrupted: %ld"));
+	EXPECT_LT(available - (long)(len >> 11), meminfo("MemAvailable: %ld"));
 	EXPECT_EQ(SIGBUS, cpu_read(buf, &value));
 	EXPECT_EQ(SIGBUS, cpu_read(buf + len / 2, &value));
 	EXPECT_EQ(SIGBUS, cpu_read(buf + len - PAGE_BYTES, &value));
@@ -326,22 +314,7 @@ static int remove_all(void *arg)
  */
 static bool regions_go(void)
 {
-	unsigned int n = 1;
-	char *line = NULL;
-	size_t size = 0;
-	FILE *file;
-
-	for (unsigned int try = 0; n && try < 600; try++) {
-		n = 0;
-		usleep(100000);
-		file = fopen("/proc/iomem", "re");
-		while (file && getline(&line, &size, file) > 0)
-			n += !!strstr(line, "hmmrt-faulty");
-		if (file)
-			fclose(file);
-	}
-	free(line);
-	return !n;
+	return WAIT_UNTIL(!areas("hmmrt-faulty"), 60);
 }
 
 /*
@@ -661,7 +634,7 @@ TEST_F(broken, huge_page_lost_with_its_device_is_sigbus)
 TEST_F(broken, huge_page_lost_in_part_is_sigbus_there_only)
 {
 	char *buf = huge_on_device(), *of_child = huge_on_device();
-	long poisoned = meminfo("HardwareCorrupted:");
+	long poisoned = meminfo("HardwareCorrupted: %ld");
 	const size_t lost = 7 * PAGE_BYTES;
 	int ends[2];
 	uint64_t value = 0;
@@ -692,7 +665,7 @@ TEST_F(broken, huge_page_lost_in_part_is_sigbus_there_only)
 	EXPECT_EQ(-1, pages_check(buf + lost + PAGE_BYTES,
 				  BLOCK_BYTES - lost - PAGE_BYTES, first + 8));
 	/* No system memory is marked as defective. */
-	EXPECT_EQ(poisoned, meminfo("HardwareCorrupted:"));
+	EXPECT_EQ(poisoned, meminfo("HardwareCorrupted: %ld"));
 }
 
 /*

@@ -59,13 +59,9 @@ static bool has_duplicate(uint32_t id, const struct hmmrt_page *page)
 /* Waits until an AccessedBy device has entries again, without a fault. */
 static bool wait_mapped(bool on_host)
 {
-	for (unsigned int try = 0; try < 1000; try++) {
-		if (count_pages(on_host ? is_mapped_on_host : is_mapped) ==
-		    PAGES)
-			return true;
-		usleep(10000);
-	}
-	return false;
+	return WAIT_UNTIL(count_pages(on_host ? is_mapped_on_host :
+						is_mapped) == PAGES,
+			  10);
 }
 
 TEST_F(evict, accessed_by_device_maps_evicted_pages)

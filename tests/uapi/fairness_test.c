@@ -410,12 +410,7 @@ TEST_F(processes, limit_evicts_only_pages_of_its_process)
 /* Prefetches until all memory is on the device. Returns false on timeout. */
 static bool prefetches_all(const struct other *other, size_t len)
 {
-	for (unsigned int try = 0; try < GIVE_BACK_LIMIT_S * 10; try++) {
-		if (ask(other, PREFETCH).used == len)
-			return true;
-		usleep(100000);
-	}
-	return false;
+	return WAIT_UNTIL(ask(other, PREFETCH).used == len, GIVE_BACK_LIMIT_S);
 }
 
 /* Memory left by an ended process is evicted for a running process. */

@@ -273,7 +273,6 @@ static unsigned int pages_mapped(void)
  */
 TEST_F(numa, move_pages_preserves_accessed_by_mappings)
 {
-	unsigned int ms;
 	int status[PAGES];
 
 	ASSERT_EQ(0, set_policy(buf, LEN, MPOL_BIND, 1));
@@ -282,8 +281,7 @@ TEST_F(numa, move_pages_preserves_accessed_by_mappings)
 	ASSERT_EQ(PAGES, pages_mapped());
 	for (unsigned int round = 0; round < 10; round++) {
 		ASSERT_EQ(0, page_status(buf, !(round % 2), status));
-		for (ms = 0; ms < 10000 && pages_mapped() < PAGES; ms++)
-			usleep(1000);
+		WAIT_UNTIL(pages_mapped() >= PAGES, 10);
 		ASSERT_EQ(PAGES, pages_mapped());
 	}
 	ASSERT_EQ(0, stats_of(A).out_device_faults);
@@ -589,13 +587,10 @@ static int count_on_node(const char *buf, size_t len, int node)
 static uint64_t recount_on_node(const char *buf, size_t len, int node,
 				uint64_t wanted)
 {
-	int n = count_on_node(buf, len, node);
+	uint64_t n;
 
-	for (unsigned int try = 0; try < 1000 && (uint64_t)n != wanted; try++) {
-		usleep(10000);
-		n = count_on_node(buf, len, node);
-	}
-	return (uint64_t)n;
+	WAIT_UNTIL((n = count_on_node(buf, len, node)) == wanted, 10);
+	return n;
 }
 
 TEST_F(full_node, prefetch_to_it_reports_no_memory)

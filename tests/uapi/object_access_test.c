@@ -172,12 +172,7 @@ static bool start_counting(struct agent *agent, uint64_t *word, uint64_t *seen)
 	const uint64_t args[] = { (uintptr_t)word, 1UL << 50 };
 
 	agent_post(agent, 0, AGENT_ADD, args, 2);
-	for (unsigned int try = 0; try < 30000; try++) {
-		if (__atomic_load_n(seen, __ATOMIC_RELAXED) > 100)
-			return true;
-		usleep(1000);
-	}
-	return false;
+	return WAIT_UNTIL(__atomic_load_n(seen, __ATOMIC_RELAXED) > 100, 30);
 }
 
 /* Returns whether the word does not change for a while. */

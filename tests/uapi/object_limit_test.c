@@ -114,12 +114,7 @@ static bool unmount_v1(void)
 	}
 	umount(V1);
 	rmdir(V1);
-	for (unsigned int try = 0; try < 400; try++) {
-		if (write_text(CONTROLLERS, "+memory"))
-			return true;
-		usleep(100000);
-	}
-	return false;
+	return WAIT_UNTIL(write_text(CONTROLLERS, "+memory"), 40);
 }
 
 #define V1_BLOCKS	24
@@ -380,9 +375,7 @@ TEST_F(charge, charge_ends_with_the_object)
 	self->owner = 0;
 	EXPECT_LE(len, number_in(CGROUP "/memory.current"));
 	close(object);
-	for (unsigned int try = 0;
-	     try < 300 && number_in(CGROUP "/memory.current") >= len / 4; try++)
-		usleep(100000);
+	WAIT_UNTIL(number_in(CGROUP "/memory.current") < len / 4, 30);
 	EXPECT_GT(len / 4, number_in(CGROUP "/memory.current"));
 }
 
@@ -391,7 +384,7 @@ TEST_F(charge, charge_ends_with_the_object)
 /* Returns VmPin of this process in bytes. */
 static uint64_t pinned_bytes(void)
 {
-	return (uint64_t)read_number("/proc/self/status", "VmPin: %ld kB") << 10;
+	return (uint64_t)read_number("/proc/self/status", "VmPin: %ld") << 10;
 }
 
 /* Gives the calling process a user without privileges, and this limit. */

@@ -877,7 +877,6 @@ TEST_F_TIMEOUT(going, device_goes_if_there_is_no_memory, 200)
 {
 	const uint32_t flags[] = { 0, MIGRATABLE };
 	uint64_t value = 0;
-	unsigned int try;
 	char *other;
 
 	if (!inject_start())
@@ -891,8 +890,7 @@ TEST_F_TIMEOUT(going, device_goes_if_there_is_no_memory, 200)
 		EXPECT_EQ(0, inject_run(keep_one_device, NULL));
 		EXPECT_GT(0, faulty_read(fds[A], buf, &value));
 		EXPECT_GT(0, faulty_write(fds[A], buf + BLOCK_BYTES, 1));
-		for (try = 0; try < 300 && object_resident(object); try++)
-			usleep(100000);
+		WAIT_UNTIL(!object_resident(object), 30);
 		EXPECT_EQ(0, object_resident(object));
 		EXPECT_EQ(-EFAULT, faulty_read(fds[A], buf, &value));
 		other = object_map(object, OBJECT_BYTES, RW, 0);

@@ -126,11 +126,7 @@ TEST_F(oversubscribe, watermarks_keep_device_memory_free)
 				  HMMRT_KNOB_EVICT_LOW_WATERMARK,
 				  amount(20, 40)));
 	ASSERT_EQ(0, prefetch(A, buf + len, PAGE_BYTES));
-	for (unsigned int i = 0; i < LIMIT_S * 100; i++) {
-		if (info_of().out_used_bytes <= DEVICE_BYTES / 2)
-			break;
-		usleep(10000);
-	}
+	WAIT_UNTIL(info_of().out_used_bytes <= DEVICE_BYTES / 2, LIMIT_S);
 	EXPECT_GE(DEVICE_BYTES / 2, info_of().out_used_bytes);
 	EXPECT_LT(0, info_of().out_evictions_ahead);
 	EXPECT_EQ(info_of().out_evictions, info_of().out_evictions_ahead);
@@ -474,11 +470,7 @@ TEST_F(processes, killed_processes_do_not_harm_others)
 	}
 	EXPECT_EQ(0, process_wait(other));
 	/* The agents of the killed processes end asynchronously. */
-	for (unsigned int round = 0; round < 1000; round++) {
-		if (!device_used_bytes(self->fd, self->id))
-			break;
-		usleep(10000);
-	}
+	WAIT_UNTIL(!device_used_bytes(self->fd, self->id), 10);
 	EXPECT_EQ(0, device_used_bytes(self->fd, self->id));
 }
 

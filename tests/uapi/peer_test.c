@@ -447,16 +447,13 @@ TEST_F(mapping, fork_separates_parent_and_child)
 TEST_F(mapping, unmapped_memory_is_inaccessible_and_freed)
 {
 	struct session_device *peer = &session.devices[B];
-	unsigned int try = 0;
 
 	ASSERT_EQ(0, put(B, buf, LEN));
 	ASSERT_EQ(0, enable(A, B));
 	ASSERT_SUM(A, buf, LEN, 1);
 	ASSERT_EQ(0, munmap(buf, LEN));
 	ASSERT_REFUSED(SIGSEGV, EFAULT, dev_read(A, buf));
-	while (device_used_bytes(space, peer->id) != peer->used_before &&
-	       try++ < 1000)
-		usleep(10000);
+	WAIT_UNTIL(device_used_bytes(space, peer->id) == peer->used_before, 10);
 	EXPECT_EQ(peer->used_before, device_used_bytes(space, peer->id));
 }
 
@@ -645,8 +642,7 @@ static void owner_run(int to_test)
 
 TEST_F(ending, killed_process_frees_device_memory)
 {
-	int status = -1, ends[2];
-	unsigned int try = 0;
+	int ends[2];
 	pid_t pid;
 	char c;
 
@@ -658,10 +654,8 @@ TEST_F(ending, killed_process_frees_device_memory)
 	ASSERT_EQ(1, read(ends[0], &c, 1));
 	ASSERT_LT(0, device_used_bytes(self->manager, B));
 	ASSERT_EQ(0, kill(pid, SIGKILL));
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_TRUE(WIFSIGNALED(status));
-	while (device_used_bytes(self->manager, B) && try++ < 1000)
-		usleep(10000);
+	EXPECT_EQ(SIGKILL, process_wait(pid));
+	WAIT_UNTIL(!device_used_bytes(self->manager, B), 10);
 	EXPECT_EQ(0, device_used_bytes(self->manager, B));
 	close(ends[0]);
 }

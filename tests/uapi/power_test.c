@@ -130,12 +130,8 @@ static bool goes_on(const uint64_t *word)
 {
 	uint64_t before = __atomic_load_n(word, __ATOMIC_RELAXED);
 
-	for (unsigned int try = 0; try < 10000; try++) {
-		if (__atomic_load_n(word, __ATOMIC_RELAXED) != before)
-			return true;
-		usleep(1000);
-	}
-	return false;
+	return WAIT_UNTIL(__atomic_load_n(word, __ATOMIC_RELAXED) != before,
+			  10);
 }
 
 /* Waiting for a device or for memory must not keep the machine awake. */

@@ -194,11 +194,8 @@ static int wait_for_an_error(const struct owner *owner)
 	struct hmmrt_page page;
 	int rc = 0;
 
-	for (int try = 0; !rc && try < LIMIT_S * 100; try++) {
-		rc = cmd_pages(owner->fd, owner->buf, PAGE_BYTES, &page);
-		if (!rc)
-			usleep(10000);
-	}
+	WAIT_UNTIL((rc = cmd_pages(owner->fd, owner->buf, PAGE_BYTES, &page)),
+		   LIMIT_S);
 	return rc;
 }
 

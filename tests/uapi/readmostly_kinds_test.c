@@ -107,12 +107,7 @@ static bool merge(FIXTURE_DATA(kinds) *self)
 	if (madvise(buf, self->len, MADV_MERGEABLE))
 		return false;
 	merging_start();
-	for (unsigned int i = 0; i < 600; i++) {
-		merged = all_have(HMMRT_PAGE_MERGED);
-		if (merged)
-			break;
-		usleep(100000);
-	}
+	merged = WAIT_UNTIL(all_have(HMMRT_PAGE_MERGED), 60);
 	merging_end();
 	return merged;
 }

@@ -768,9 +768,7 @@ TEST_F(space, frozen_and_thawed_call_is_no_error)
 	ASSERT_TRUE(write_text(FREEZER "/cgroup.procs", text));
 	for (unsigned int i = 0; i < 30 && !stopped->rc; i++) {
 		ASSERT_TRUE(write_text(FREEZER "/cgroup.freeze", "1"));
-		for (unsigned int try = 0; try < 10000 && !is_frozen(); try++)
-			usleep(1000);
-		EXPECT_TRUE(is_frozen());
+		EXPECT_TRUE(WAIT_UNTIL(is_frozen(), 10));
 		ASSERT_TRUE(write_text(FREEZER "/cgroup.freeze", "0"));
 		usleep(5000 + 1000 * i);
 	}

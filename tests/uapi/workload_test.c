@@ -217,12 +217,9 @@ static struct shared *shared;
 static bool wait_for_works(unsigned int ended)
 {
 	__atomic_fetch_add(&shared->works, 1, __ATOMIC_RELAXED);
-	for (unsigned int try = 0; try < LIMIT_S * 100; try++) {
-		if (__atomic_load_n(&shared->works, __ATOMIC_RELAXED) >= ended)
-			return true;
-		usleep(10000);
-	}
-	return false;
+	return WAIT_UNTIL(__atomic_load_n(&shared->works, __ATOMIC_RELAXED) >=
+				  ended,
+			  LIMIT_S);
 }
 
 static void leave(struct session *session)
@@ -379,10 +376,7 @@ FIXTURE_TEARDOWN(workload)
 /* Agents of processes that were killed free device memory asynchronously. */
 static int64_t used_bytes_soon(int fd, uint32_t id)
 {
-	unsigned int try;
-
-	for (try = 0; try < 1000 && device_used_bytes(fd, id); try++)
-		usleep(10000);
+	WAIT_UNTIL(!device_used_bytes(fd, id), 10);
 	return device_used_bytes(fd, id);
 }
 
