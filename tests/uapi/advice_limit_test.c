@@ -84,13 +84,12 @@ TEST_F(limit, ranges_over_the_limit_are_refused)
 TEST_F(limit, access_to_objects_survives_a_hole_over_the_limit)
 {
 	int object = cmd_object_create(space, 2 * BLOCK_BYTES, id_of(A), 0);
-	char *mapped = object_map(object, 2 * BLOCK_BYTES,
-				  PROT_READ | PROT_WRITE, 0);
+	char *mapped = NOT_NULL(
+		object_map(object, 2 * BLOCK_BYTES, PROT_READ | PROT_WRITE, 0));
 	char *tail = mapped + BLOCK_BYTES;
 	unsigned int ranges = 1;
 	uint32_t access = 0;
 
-	ASSERT_NE(NULL, mapped);
 	ASSERT_EQ(0, set_access(mapped, 2 * BLOCK_BYTES, A, OBJECT_WRITE));
 	while (!advise_pages(2 * ranges, 1, SET_READ_MOSTLY))
 		ranges++;

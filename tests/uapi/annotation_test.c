@@ -12,8 +12,7 @@ FIXTURE(annotation) {
 
 FIXTURE_SETUP(annotation)
 {
-	space = open_manager();
-	ASSERT_LE(0, space);
+	space = FD(open_manager());
 	ASSERT_EQ(0, cmd_space_create(space));
 	buf = ANON(BLOCK_BYTES);
 	ASSERT_EQ(0, events_open(&self->events, space, HMMRT_EVENTS_OF_SPACE,

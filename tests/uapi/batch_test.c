@@ -581,8 +581,7 @@ TEST_F(batch, owner_exit_ends_waiting_faults)
 
 	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1));
 	ASSERT_EQ(0, pipe2(tell, O_CLOEXEC));
-	owner = fork();
-	ASSERT_LE(0, owner);
+	owner = FORK();
 	if (!owner) {
 		agent = owner_run();
 		_exit(write(tell[1], &agent, sizeof(agent)) != sizeof(agent));

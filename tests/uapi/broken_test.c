@@ -233,8 +233,7 @@ TEST_F(broken, lost_pages_use_no_system_memory)
 	ASSERT_EQ(0, faulty_devices(control, 0));
 	ASSERT_EQ(0, faulty_hollow(control, len >> 20));
 	ASSERT_EQ(0, faulty_devices(control, 1));
-	fd = open_faulty(0);
-	ASSERT_LE(0, fd);
+	fd = FD(open_faulty(0));
 	buf = mmap(NULL, len, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	ASSERT_NE(MAP_FAILED, (void *)buf);
@@ -496,10 +495,9 @@ static char *huge_on_device(void)
 
 TEST_F(broken, huge_page_unreadable_is_sigbus_until_it_is_readable)
 {
-	char *buf = huge_on_device();
+	char *buf = NOT_NULL(huge_on_device());
 	uint64_t value = 0;
 
-	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_TO_HOST));
 	EXPECT_EQ(SIGBUS, cpu_read(buf + BLOCK_BYTES / 2, &value));
 	EXPECT_EQ(-EBUSY, faulty_evict(control, A));
@@ -511,9 +509,8 @@ TEST_F(broken, huge_page_unreadable_is_sigbus_until_it_is_readable)
 
 TEST_F(broken, huge_page_with_failed_copy_migrates_back_in_parts)
 {
-	char *buf = huge_on_device();
+	char *buf = NOT_NULL(huge_on_device());
 
-	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(0, faulty_fail_nth(control, HMMRT_FAULTY_COPY_TO_HOST, 1));
 	ASSERT_EQ(0, faulty_range(fds[A], HMMRT_FAULTY_IOC_TO_HOST, buf,
 				  BLOCK_BYTES));
@@ -525,9 +522,8 @@ TEST_F(broken, huge_page_with_failed_copy_migrates_back_in_parts)
 
 TEST_F(broken, huge_page_moves_to_a_peer_through_system_memory)
 {
-	char *buf = huge_on_device();
+	char *buf = NOT_NULL(huge_on_device());
 
-	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_FROM_PEER));
 	EXPECT_EQ(BLOCK_PAGES, huge_to(B, buf));
 	faulty_fail_stop(control, HMMRT_FAULTY_COPY_FROM_PEER);
@@ -537,10 +533,9 @@ TEST_F(broken, huge_page_moves_to_a_peer_through_system_memory)
 
 TEST_F(broken, huge_page_moves_to_a_peer_bypassing_system_memory)
 {
-	char *buf = huge_on_device();
+	char *buf = NOT_NULL(huge_on_device());
 	uint64_t value = 0;
 
-	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_TO_HOST));
 	EXPECT_EQ(BLOCK_PAGES, huge_to(B, buf));
 	ASSERT_EQ(0, faulty_read(fds[B], buf + BLOCK_BYTES / 2, &value));
@@ -556,9 +551,8 @@ TEST_F(broken, huge_page_moves_to_a_peer_bypassing_system_memory)
 
 TEST_F(broken, huge_page_with_failed_copy_stays_in_system_memory)
 {
-	char *buf = huge_on_device();
+	char *buf = NOT_NULL(huge_on_device());
 
-	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(-1, pages_check(buf, BLOCK_BYTES, first));
 	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_TO_DEVICE));
 	to_device(A, buf, BLOCK_BYTES);
@@ -577,15 +571,13 @@ TEST_F(broken, huge_page_with_failed_copy_stays_in_system_memory)
 TEST_F(broken, huge_pages_migrate_back_when_their_device_goes)
 {
 	const size_t part = 16 * PAGE_BYTES;
-	char *whole = huge_on_device(), *torn = huge_on_device();
-	char *away = arena_anon(part);
+	char *whole = NOT_NULL(huge_on_device()),
+	     *torn = NOT_NULL(huge_on_device());
+	char *away = ANON(part);
 	int ends[2];
 	pid_t pid;
 	char c;
 
-	ASSERT_NE(NULL, whole);
-	ASSERT_NE(NULL, torn);
-	ASSERT_NE(NULL, away);
 	ASSERT_EQ(0, pipe(ends));
 	pid = fork();
 	if (!pid) {
@@ -611,10 +603,9 @@ TEST_F(broken, huge_pages_migrate_back_when_their_device_goes)
 
 TEST_F(broken, huge_page_lost_with_its_device_is_sigbus)
 {
-	char *buf = huge_on_device();
+	char *buf = NOT_NULL(huge_on_device());
 	uint64_t value = 0;
 
-	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_TO_HOST));
 	ASSERT_EQ(0, faulty_devices(control, 0));
 	for (size_t i = 0; i < BLOCK_PAGES; i++) {
@@ -633,7 +624,8 @@ TEST_F(broken, huge_page_lost_with_its_device_is_sigbus)
  */
 TEST_F(broken, huge_page_lost_in_part_is_sigbus_there_only)
 {
-	char *buf = huge_on_device(), *of_child = huge_on_device();
+	char *buf = NOT_NULL(huge_on_device()),
+	     *of_child = NOT_NULL(huge_on_device());
 	long poisoned = meminfo("HardwareCorrupted: %ld");
 	const size_t lost = 7 * PAGE_BYTES;
 	int ends[2];
@@ -641,8 +633,6 @@ TEST_F(broken, huge_page_lost_in_part_is_sigbus_there_only)
 	pid_t pid;
 	char c;
 
-	ASSERT_NE(NULL, buf);
-	ASSERT_NE(NULL, of_child);
 	ASSERT_EQ(0, pipe(ends));
 	pid = fork();
 	if (!pid) {
@@ -700,8 +690,7 @@ TEST_F(broken, huge_pages_leave_without_huge_pages_in_system_memory)
 	pid_t pid;
 
 	for (i = 0; i < 4; i++) {
-		bufs[i] = huge_on_device();
-		ASSERT_NE(NULL, bufs[i]);
+		bufs[i] = NOT_NULL(huge_on_device());
 	}
 	ASSERT_EQ(0, pipe(ends));
 	/* The removal cannot be killed. */

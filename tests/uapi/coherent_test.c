@@ -255,9 +255,8 @@ TEST_F(coherent, madv_free_and_madv_pageout_leave_device_pages)
 
 TEST_F(coherent, direct_io_reaches_device_memory)
 {
-	int fd = ext2_file(BLOCK_BYTES);
+	int fd = FD(ext2_file(BLOCK_BYTES));
 
-	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, fcntl(fd, F_SETFL, O_DIRECT));
 	ASSERT_EQ(BLOCK_BYTES, pwrite(fd, buf, BLOCK_BYTES, 0));
 	ASSERT_DONE(dev_fill(A, buf, BLOCK_BYTES, 0));
@@ -578,12 +577,10 @@ FIXTURE_SETUP(mirrors)
 	ASSERT_EQ(0, cmd_space_create(space));
 	for (unsigned int i = 0; i < 4; i++) {
 		snprintf(text, sizeof(text), "/dev/hmm_dmirror%u", i);
-		mirror[i] = open(text, O_RDWR | O_CLOEXEC);
-		ASSERT_LE(0, mirror[i]);
+		mirror[i] = FD(open(text, O_RDWR | O_CLOEXEC));
 	}
 	buf = arena_anon(LEN);
-	data = malloc(LEN);
-	ASSERT_NE(NULL, data);
+	data = NOT_NULL(malloc(LEN));
 	pages_fill(buf, LEN, 1);
 }
 

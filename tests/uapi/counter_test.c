@@ -74,10 +74,9 @@ static void use_until_there(struct __test_metadata *_metadata,
 static void count_object(struct __test_metadata *_metadata, size_t page,
 			 size_t used)
 {
-	int object = cmd_object_create(space, 3 * BLOCK_BYTES, HOST,
-				       HMMRT_OBJECT_MIGRATABLE);
+	int object = FD(cmd_object_create(space, 3 * BLOCK_BYTES, HOST,
+					  HMMRT_OBJECT_MIGRATABLE));
 
-	ASSERT_LE(0, object);
 	buf = object_map(object, 2 * BLOCK_BYTES, PROT_READ | PROT_WRITE,
 			 page * PAGE_BYTES);
 	close(object);

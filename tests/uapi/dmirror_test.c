@@ -98,8 +98,7 @@ FIXTURE_SETUP(dmirror)
 	DEVICES_SETUP();
 	ASSERT_TRUE(open_all(files, devices));
 	buf = ANON(LEN);
-	data = malloc(LEN);
-	ASSERT_NE(NULL, data);
+	data = NOT_NULL(malloc(LEN));
 	pages_fill(buf, LEN, 1);
 }
 
@@ -171,9 +170,8 @@ static int reads_page(int fd, char *buf, char *data)
 /* The first call on a file binds the device, not open(). */
 TEST_F(dmirror, second_file_of_a_process_is_ebusy_until_the_first_is_closed)
 {
-	int fd = open_dmirror(0);
+	int fd = FD(open_dmirror(0));
 
-	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, reads_page(files[0], buf, data));
 	EXPECT_EQ(-EBUSY, reads_page(fd, buf, data));
 	EXPECT_EQ(-EBUSY, reads_page(fd, buf, data));
@@ -295,8 +293,7 @@ TEST_F(dmirror, slowly_filled_range_takes_one_fault)
 	pthread_t thread;
 	char *buf = ANON(len);
 
-	filler.uffd = uffd_open();
-	ASSERT_LE(0, filler.uffd);
+	filler.uffd = FD(uffd_open());
 	ASSERT_EQ(0, uffd_watch(filler.uffd, buf, len,
 				UFFDIO_REGISTER_MODE_MISSING));
 	thread = THREAD(fill_slowly, &filler);
@@ -355,8 +352,7 @@ TEST_F(dmirror, close_migrates_pages_back)
 	close(files[0]);
 	EXPECT_AT(HOST, buf, LEN);
 	EXPECT_EQ(-1, pages_check(buf, LEN, 1));
-	files[0] = open_dmirror(0);
-	ASSERT_LE(0, files[0]);
+	files[0] = FD(open_dmirror(0));
 }
 
 static int child_releases(int fd, char *buf)

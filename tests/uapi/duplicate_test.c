@@ -149,8 +149,7 @@ TEST_F(duplicates, devices_read_what_the_kernel_wrote)
 	ASSERT_EQ(8, write(fds[1], &word, sizeof(word)));
 	ASSERT_EQ(8, read(fds[0], page(buf, 0), sizeof(word)));
 	ASSERT_VALUE(4711, dev_read(A, page(buf, 0)));
-	mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
-	ASSERT_LE(0, mem);
+	mem = FD(open("/proc/self/mem", O_RDWR | O_CLOEXEC));
 	ASSERT_EQ(8, pwrite(mem, &word, sizeof(word), (off_t)page(buf, 2)));
 	ASSERT_VALUE(4711, dev_read(A, page(buf, 2)));
 	close(mem);
@@ -351,12 +350,11 @@ TEST_F(duplicates, duplicated_page_spliced_into_a_pipe_stays_consistent)
 
 TEST_F(duplicates, shared_and_unpopulated_memory_reads_current_data)
 {
-	uint64_t *shared = arena_map(PAGE_BYTES, PROT_READ | PROT_WRITE,
-				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	uint64_t *empty = arena_anon(PAGE_BYTES);
+	uint64_t *shared =
+		NOT_NULL(arena_map(PAGE_BYTES, PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+	uint64_t *empty = ANON(PAGE_BYTES);
 
-	ASSERT_NE(NULL, shared);
-	ASSERT_NE(NULL, empty);
 	ASSERT_EQ(0, advise(shared, PAGE_BYTES, SET_READ_MOSTLY));
 	ASSERT_EQ(0, advise(empty, PAGE_BYTES, SET_READ_MOSTLY));
 	*shared = 3;

@@ -148,9 +148,8 @@ TEST_F(events, locations_are_those_of_the_pages)
 
 	ASSERT_EQ(0, prefetch(A, buf, 5 * PAGE_BYTES));
 	ASSERT_EQ(0, prefetch(B, buf, 8 * PAGE_BYTES));
-	event = events_find(&self->events, HMMRT_EVENT_MIGRATION,
-			    between_devices);
-	ASSERT_NE(NULL, event);
+	event = NOT_NULL(events_find(&self->events, HMMRT_EVENT_MIGRATION,
+				     between_devices));
 	EXPECT_EQ(id_of(A), event->from);
 	EXPECT_EQ(id_of(B), event->to);
 	EXPECT_EQ(5, event->pages);
@@ -160,8 +159,8 @@ TEST_F(events, locations_are_those_of_the_pages)
 	EXPECT_EQ(8, PAGES(MIGRATION, to_device));
 	wanted = id_of(A);
 	EXPECT_EQ(5, PAGES(MIGRATION, to_device));
-	event = events_find(&self->events, HMMRT_EVENT_PREFETCH, NULL);
-	ASSERT_NE(NULL, event);
+	event = NOT_NULL(
+		events_find(&self->events, HMMRT_EVENT_PREFETCH, NULL));
 	EXPECT_EQ(5, event->pages);
 	EXPECT_EQ(id_of(A), event->to);
 	EXPECT_EQ(HMMRT_LOCATION_NONE, event->device);
@@ -198,16 +197,13 @@ TEST_F(events, migration_is_part_of_the_batch_of_its_fault)
 	const struct hmmrt_event *move, *batch, *fault;
 
 	ASSERT_DONE(dev_read(A, buf));
-	move = events_find(&self->events, HMMRT_EVENT_MIGRATION,
-			   by_device_fault);
-	ASSERT_NE(NULL, move);
-	batch = events_serial(&self->events, move->parent);
-	ASSERT_NE(NULL, batch);
+	move = NOT_NULL(events_find(&self->events, HMMRT_EVENT_MIGRATION,
+				    by_device_fault));
+	batch = NOT_NULL(events_serial(&self->events, move->parent));
 	ASSERT_EQ(HMMRT_EVENT_FAULT_BATCH, batch->type);
 	EXPECT_EQ(1, batch->count);
 	EXPECT_EQ(1, batch->pages);
-	fault = events_serial(&self->events, batch->parent);
-	ASSERT_NE(NULL, fault);
+	fault = NOT_NULL(events_serial(&self->events, batch->parent));
 	ASSERT_EQ(HMMRT_EVENT_DEVICE_FAULT, fault->type);
 	EXPECT_EQ((uintptr_t)buf, fault->addr);
 	EXPECT_EQ(HMMRT_ACCESS_READ, fault->access);
@@ -230,14 +226,13 @@ TEST_F(events, eviction_is_part_of_the_fault_that_needs_memory)
 	ASSERT_EQ(0, prefetch(A, buf, DEVICE_BYTES));
 	events_read_all(&self->events);
 	ASSERT_DONE(dev_read(A, buf + DEVICE_BYTES));
-	event = events_find(&self->events, HMMRT_EVENT_EVICTION, NULL);
-	ASSERT_NE(NULL, event);
+	event = NOT_NULL(
+		events_find(&self->events, HMMRT_EVENT_EVICTION, NULL));
 	EXPECT_EQ(BLOCK_PAGES, event->pages);
 	EXPECT_LT(0, event->duration);
 	wanted = id_of(A);
 	EXPECT_EQ(BLOCK_PAGES, PAGES(MIGRATION, evicted));
-	event = events_serial(&self->events, event->parent);
-	ASSERT_NE(NULL, event);
+	event = NOT_NULL(events_serial(&self->events, event->parent));
 	ASSERT_EQ(HMMRT_EVENT_FAULT_BATCH, event->type);
 	EXPECT_LT(0, event->phase[HMMRT_PHASE_ALLOCATE]);
 }
@@ -344,8 +339,7 @@ TEST_F(events, ring_has_only_the_types_asked_for)
 	int fd;
 
 	arg.types = HMMRT_EVENT_BIT(HMMRT_EVENT_DEVICE_FAULT);
-	fd = events_ioctl(space, &arg);
-	ASSERT_LE(0, fd);
+	fd = FD(events_ioctl(space, &arg));
 	ASSERT_EQ(0, events_map(&faults, fd, arg.out_map_bytes));
 	ASSERT_EQ(0, known_program());
 	EXPECT_EQ(COUNT(DEVICE_FAULT, NULL), events_unread(&faults));
@@ -371,8 +365,7 @@ TEST_F(events, poll_waits_for_as_many_events_as_told)
 
 	arg.types = HMMRT_EVENT_BIT(HMMRT_EVENT_ADVISE);
 	arg.wake_events = 3;
-	fd = events_ioctl(space, &arg);
-	ASSERT_LE(0, fd);
+	fd = FD(events_ioctl(space, &arg));
 	for (unsigned int i = 0; i < 3; i++) {
 		ASSERT_EQ(0, polled(fd, 0));
 		ASSERT_EQ(0, advise(buf, BLOCK_BYTES, UNSET_READ_MOSTLY));
@@ -438,8 +431,7 @@ TEST_F(events, wrong_input_gets_its_error)
 	REFUSED(EINVAL, space, arg.wake_events = HMMRT_EVENTS_MIN + 1);
 	EXPECT_EQ(-EFAULT, events_ioctl(space, NULL));
 	arg = good;
-	fd = events_ioctl(space, &arg);
-	ASSERT_LE(0, fd);
+	fd = FD(events_ioctl(space, &arg));
 	/* The ring must be mapped shared, in full, and without PROT_EXEC. */
 #define NOT_MAPPED(_bytes, _prot, _flags) \
 	EXPECT_EQ(MAP_FAILED, mmap(NULL, _bytes, _prot, _flags, fd, 0))
@@ -712,11 +704,10 @@ static int space_and_wait(int fd)
 
 TEST_F(events, ring_hangs_up_when_the_space_is_gone)
 {
-	int file = open_manager();
+	int file = FD(open_manager());
 	struct events events;
 	pid_t pid = FORK();
 
-	ASSERT_LE(0, file);
 	if (!pid)
 		_exit(space_and_wait(file));
 	ASSERT_TRUE(process_wait_stopped(pid));

@@ -185,10 +185,9 @@ static int invalidations_to_evict(unsigned int device)
 TEST_F(evict, chunk_of_single_pages_takes_one_invalidation)
 {
 	static struct hmmrt_page pages[BLOCK_PAGES];
-	char *buf = block_on_device();
+	char *buf = NOT_NULL(block_on_device());
 	int count;
 
-	ASSERT_NE(NULL, buf);
 	count = invalidations_to_evict(A);
 	EXPECT_LE(1, count);
 	EXPECT_GE(INVALIDATIONS_MAX, count);
@@ -205,10 +204,9 @@ TEST_F(evict, chunk_of_single_pages_takes_one_invalidation)
 /* Half of the block is unmapped before the eviction. */
 TEST_F(evict, only_pages_that_migrate_back_are_counted)
 {
-	char *buf = block_on_device();
+	char *buf = NOT_NULL(block_on_device());
 	uint64_t value = 0;
 
-	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(0, munmap(buf + BLOCK_BYTES / 2, BLOCK_BYTES / 2));
 	/*
 	 * Splitting a mapping inside a block removes all its entries; fault
@@ -228,10 +226,9 @@ TEST_F(evict, entries_for_other_locations_stay)
 {
 	const size_t half = BLOCK_BYTES / 2, half_pages = BLOCK_PAGES / 2;
 	static struct hmmrt_page pages[BLOCK_PAGES];
-	char *buf = block_on_device();
+	char *buf = NOT_NULL(block_on_device());
 	uint64_t value = 0;
 
-	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(0, faulty_range(fds[A], HMMRT_FAULTY_IOC_TO_HOST, buf, half));
 	ASSERT_EQ(0, advise_at(buf, half, SET_PREFERRED_LOCATION, HOST));
 	for (size_t i = 0; i < half_pages; i++)
@@ -249,11 +246,10 @@ TEST_F(evict, entries_for_other_locations_stay)
 /* A peer gets no invalidation for each page, either. */
 TEST_F(evict, peer_that_maps_a_chunk_takes_one_invalidation)
 {
-	char *buf = block_on_device();
+	char *buf = NOT_NULL(block_on_device());
 	uint64_t value = 0;
 	int count;
 
-	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(0,
 		  cmd_peer(space, id_of(B), id_of(A), HMMRT_PEER_ENABLE, NULL));
 	/* It cannot allocate device memory, so it maps its peer's pages. */
@@ -404,10 +400,9 @@ TEST_F(evict, victim_that_became_a_pinned_object_is_none)
 	 * A search looks first at this process, which is charged first. The
 	 * others share the last block.
 	 */
-	rest = cmd_object_create(space,
-				 DEVICE_BYTES - (VICTIMS + 1) * BLOCK_BYTES,
-				 id_of(A), 0);
-	ASSERT_LE(0, rest);
+	rest = FD(cmd_object_create(space,
+				    DEVICE_BYTES - (VICTIMS + 1) * BLOCK_BYTES,
+				    id_of(A), 0));
 	EXPECT_EQ(0, to_device(A, buf, VICTIMS * BLOCK_BYTES));
 	EXPECT_EQ(MANY, start_many(MANY, go, ready));
 	for (unsigned int i = 0; i < CREATORS; i++) {

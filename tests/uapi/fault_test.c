@@ -246,8 +246,8 @@ TEST_F(device, write_to_shared_memory_stays_in_system_memory)
 	char *buf;
 
 	ASSERT_EQ(0, ftruncate(fd, len));
-	buf = arena_map(len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	ASSERT_NE(NULL, buf);
+	buf = NOT_NULL(
+		arena_map(len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
 	pages_fill(buf, len, 1);
 	ASSERT_SUM(A, buf, len, 1);
 	ASSERT_DONE(dev_write(A, buf + PAGE_BYTES, 77));
@@ -264,10 +264,9 @@ TEST_F(device, write_to_shared_memory_stays_in_system_memory)
 TEST_F(device, sweep_over_fresh_shared_memory_takes_few_faults)
 {
 	const size_t len = 2 * BLOCK_BYTES;
-	char *buf = arena_map(len, PROT_READ | PROT_WRITE,
-			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	char *buf = NOT_NULL(arena_map(len, PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_ANONYMOUS, -1, 0));
 
-	ASSERT_NE(NULL, buf);
 	ASSERT_DONE(dev_fill(A, buf, len, 1));
 	ASSERT_GE(2 * 32, stats_of(A).out_device_faults);
 	ASSERT_EQ(-1, pages_check(buf, len, 1));
@@ -282,8 +281,8 @@ TEST_F(device, write_to_a_private_file_mapping_does_not_reach_the_file)
 	uint64_t *buf;
 
 	ASSERT_EQ(sizeof(before), pread(fd, before, sizeof(before), 0));
-	buf = arena_map(len, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-	ASSERT_NE(NULL, buf);
+	buf = NOT_NULL(
+		arena_map(len, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0));
 	ASSERT_VALUE(before[0], dev_read(A, buf));
 	ASSERT_DONE(dev_write(A, buf, ~before[0]));
 	ASSERT_VALUE(before[1], dev_read(A, buf + 1));
@@ -304,9 +303,8 @@ TEST_F(device, access_beyond_the_end_of_a_file_is_refused)
 	char *buf;
 
 	ASSERT_EQ(0, ftruncate(fd, PAGE_BYTES));
-	buf = arena_map(16 * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-			0);
-	ASSERT_NE(NULL, buf);
+	buf = NOT_NULL(arena_map(16 * PAGE_BYTES, PROT_READ | PROT_WRITE,
+				 MAP_SHARED, fd, 0));
 	ASSERT_DONE(dev_write(A, buf, 1));
 	ASSERT_REFUSED(SIGSEGV, EFAULT, dev_read(A, buf + PAGE_BYTES));
 	ASSERT_VALUE(1, dev_read(A, buf));
@@ -378,8 +376,8 @@ TEST_F(device, secret_memory_is_eopnotsupp)
 	if (fd < 0)
 		SKIP(return, "memfd_secret: %s", strerror(errno));
 	ASSERT_EQ(0, ftruncate(fd, PAGE_BYTES));
-	buf = arena_map(PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	ASSERT_NE(NULL, buf);
+	buf = NOT_NULL(arena_map(PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+				 fd, 0));
 	buf[0] = 1;
 	ASSERT_REFUSED(SIGSEGV, EOPNOTSUPP, dev_read(A, buf));
 	close(fd);

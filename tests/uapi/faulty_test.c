@@ -90,10 +90,9 @@ static int bind_rc(int fd)
 /* A bind waits for the mmap_lock, and open() holds a lock of all misc devices. */
 TEST_F(binding, is_a_call_of_its_own)
 {
-	int fd = open("/dev/hmmrt-faulty0", O_RDWR | O_CLOEXEC);
+	int fd = FD(open("/dev/hmmrt-faulty0", O_RDWR | O_CLOEXEC));
 	uint64_t value;
 
-	ASSERT_LE(0, fd);
 	EXPECT_EQ(-ENODEV, faulty_read(fd, buf, &value));
 	EXPECT_EQ(-EBUSY, bind_rc(fd));
 	close(fds[A]);
@@ -105,9 +104,8 @@ TEST_F(binding, is_a_call_of_its_own)
 
 TEST_F(binding, of_a_file_whose_device_is_gone_is_enodev)
 {
-	int fd = open("/dev/hmmrt-faulty1", O_RDWR | O_CLOEXEC);
+	int fd = FD(open("/dev/hmmrt-faulty1", O_RDWR | O_CLOEXEC));
 
-	ASSERT_LE(0, fd);
 	close(fds[B]);
 	ASSERT_EQ(0, faulty_devices(control, 1));
 	EXPECT_EQ(-ENODEV, bind_rc(fd));

@@ -308,10 +308,8 @@ TEST_F(space, files_of_one_space_have_one_id)
 
 TEST_F(space, files_that_are_no_space_have_no_lines)
 {
-	int manager = open_manager(), gpu = open_gpu(0);
+	int manager = FD(open_manager()), gpu = FD(open_gpu(0));
 
-	ASSERT_LE(0, manager);
-	ASSERT_LE(0, gpu);
 	ASSERT_EQ(0, read_own(manager));
 	EXPECT_EQ(0, fdinfo_lines(text, "hmmrt-"));
 	ASSERT_EQ(1, fdinfo_lines(text, "pos:"));
@@ -468,8 +466,7 @@ FIXTURE(ends) {
 
 FIXTURE_SETUP(ends)
 {
-	self->published = shared_page();
-	ASSERT_NE(NULL, self->published);
+	self->published = NOT_NULL(shared_page());
 	self->manager = open_manager();
 	self->used_before = device_used_bytes(self->manager, 0);
 }
@@ -532,11 +529,10 @@ static int create_space(void *space)
 TEST_F(ends, process_that_shared_its_memory_has_no_pid_once_it_is_gone)
 {
 	const size_t stack_bytes = 64 * 1024;
-	char *stack = malloc(stack_bytes);
+	char *stack = NOT_NULL(malloc(stack_bytes));
 	int space = open_manager();
 	pid_t owner;
 
-	ASSERT_NE(NULL, stack);
 	owner = clone(create_space, stack + stack_bytes, CLONE_VM | SIGCHLD,
 		      &space);
 	ASSERT_LT(0, owner);
@@ -589,8 +585,7 @@ TEST_F(ends, device_that_is_no_longer_bound_has_no_lines)
 	EXPECT_EQ(0, device_lines(text, gone));
 	EXPECT_EQ(DEVICE_LINES, device_lines(text, other));
 	EXPECT_EQ(stays, device_value(text, other, "binding"));
-	gpus[0] = bind_and_read(space, 0, &gone, &again);
-	ASSERT_LE(0, gpus[0]);
+	gpus[0] = FD(bind_and_read(space, 0, &gone, &again));
 	EXPECT_LT(stays, again);
 	EXPECT_NE(FDINFO_NONE, again);
 	close(gpus[0]);

@@ -41,11 +41,10 @@ static int open_file(const FIXTURE_VARIANT(file) *variant)
 
 FIXTURE_SETUP(file)
 {
-	file = open_file(variant);
-	ASSERT_LE(0, file);
+	file = FD(open_file(variant));
 	DEVICES_SETUP();
-	buf = arena_map(LEN, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-	ASSERT_NE(NULL, buf);
+	buf = NOT_NULL(
+		arena_map(LEN, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
 }
 
 FIXTURE_TEARDOWN(file)

@@ -27,8 +27,7 @@ FIXTURE_SETUP(fuse)
 	if (rc == -ENOENT)
 		SKIP(_exit(SKIPPED), "/dev/fuse: %s", strerror(-rc));
 	ASSERT_EQ(0, rc);
-	self->fd = open(self->server.path, O_RDONLY | O_CLOEXEC);
-	ASSERT_LE(0, self->fd);
+	self->fd = FD(open(self->server.path, O_RDONLY | O_CLOEXEC));
 	self->block = FILLED(BLOCK_BYTES);
 	self->file = mmap(self->block + 64 * PAGE_BYTES, FUSE_FILE_BYTES,
 			  PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,

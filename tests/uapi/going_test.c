@@ -26,12 +26,10 @@ FIXTURE_SETUP(going)
 		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, module_insert("hmmrt_faulty", ""));
 	space = open_manager();
-	control = open_faulty_control();
-	ASSERT_LE(0, control);
+	control = FD(open_faulty_control());
 	ASSERT_EQ(0, cmd_space_create(space));
 	ASSERT_EQ(0, faulty_devices(control, 2));
-	fd = open_faulty(0);
-	ASSERT_LE(0, fd);
+	fd = FD(open_faulty(0));
 	ASSERT_EQ(0, device_named(space, "hmmrt-faulty0",
 				  &session.devices[A].id));
 	buf = FILLED(LEN);
@@ -79,8 +77,7 @@ TEST_F(going, file_of_a_removed_device_is_enodev)
 	ASSERT_EQ(0, faulty_devices(control, 1));
 	EXPECT_EQ(-ENODEV, faulty_read(fd, buf, &value));
 	close(fd);
-	fd = open_faulty(0);
-	ASSERT_LE(0, fd);
+	fd = FD(open_faulty(0));
 	ASSERT_EQ(0, faulty_read(fd, buf, &value));
 	EXPECT_EQ(1, value);
 }
@@ -353,8 +350,7 @@ TEST_F(going, quota_is_dropped_with_its_device)
 	ASSERT_EQ(0, faulty_devices(control, 0));
 	close(fd);
 	ASSERT_EQ(0, faulty_devices(control, 2));
-	fd = open_faulty(0);
-	ASSERT_LE(0, fd);
+	fd = FD(open_faulty(0));
 	ASSERT_EQ(0, device_named(space, "hmmrt-faulty0", &id));
 	ASSERT_EQ(id_of(A), id);
 	ASSERT_EQ(0, cmd_get_quota(space, id, &quota));
@@ -509,10 +505,8 @@ FIXTURE_SETUP(drivers)
 	DEVICES_SETUP();
 	control = open_faulty_control();
 	ASSERT_EQ(0, faulty_devices(control, 1));
-	self->faulty = open_faulty(0);
-	ASSERT_LE(0, self->faulty);
-	self->dmirror = open("/dev/hmm_dmirror0", O_RDWR | O_CLOEXEC);
-	ASSERT_LE(0, self->dmirror);
+	self->faulty = FD(open_faulty(0));
+	self->dmirror = FD(open("/dev/hmm_dmirror0", O_RDWR | O_CLOEXEC));
 	buf = FILLED(BLOCK_BYTES);
 }
 

@@ -135,9 +135,8 @@ TEST_F(growth, access_to_migratable_memory_allocates_nothing)
 	uint64_t blocks_before = blocks();
 	int object = cmd_object_create(space, GIB, id_of(A),
 				       HMMRT_OBJECT_MIGRATABLE);
-	char *at = object_map(object, GIB, PROT_READ | PROT_WRITE, 0);
+	char *at = NOT_NULL(object_map(object, GIB, PROT_READ | PROT_WRITE, 0));
 
-	ASSERT_NE(NULL, at);
 	EXPECT_EQ(0, set_access(at, GIB, A, OBJECT_WRITE));
 	EXPECT_EQ(blocks_before, blocks());
 	ASSERT_DONE(agent_fill(agent_of(A), at + GIB / 2, PAGE_BYTES, 1, 3));
@@ -229,9 +228,9 @@ TEST_F(growth, state_for_device_faults_is_charged_to_the_owner)
 
 	if (!self->in_cgroup)
 		SKIP(return, "cgroup v2 is not available");
-	at = arena_map(count * BLOCK_BYTES, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	ASSERT_NE(NULL, at);
+	at = NOT_NULL(arena_map(count * BLOCK_BYTES, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+				0));
 	snprintf(pid, sizeof(pid), "%d", agent_of(A)->pid);
 	ASSERT_TRUE(write_text("/sys/fs/cgroup/cgroup.procs", pid));
 	slab_before = slab_bytes(self);
@@ -370,11 +369,9 @@ FIXTURE(threads) {
 
 FIXTURE_SETUP(threads)
 {
-	nr_threads = shared_page();
-	ASSERT_NE(NULL, nr_threads);
-	refused = arena_map(BLOCK_BYTES, PROT_NONE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(NULL, (void *)refused);
+	nr_threads = NOT_NULL(shared_page());
+	refused = NOT_NULL(arena_map(BLOCK_BYTES, PROT_NONE,
+				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
 	DEVICES_SETUP();
 }
 

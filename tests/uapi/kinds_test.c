@@ -193,8 +193,7 @@ FIXTURE_SETUP(memory)
 		session_end(&session);
 		SKIP(_exit(SKIPPED), "no memory for hugetlb pages");
 	}
-	buf = map_in_arena(self->fd, variant);
-	ASSERT_NE(NULL, buf);
+	buf = NOT_NULL(map_in_arena(self->fd, variant));
 	if (variant->advice)
 		ASSERT_EQ(0, madvise(buf, len, variant->advice));
 }

@@ -82,8 +82,7 @@ FIXTURE_SETUP(owner)
 	self->gate = GATE();
 	self->report = shared_page();
 	self->report->rc = -EAGAIN;
-	space = open_manager();
-	ASSERT_LE(0, space);
+	space = FD(open_manager());
 	self->used_before = device_used_bytes(space, 0);
 	/* Makes this process reap the agent. */
 	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1));
@@ -177,8 +176,7 @@ static void early_end(FIXTURE_DATA(early) *self)
 
 FIXTURE_SETUP(early)
 {
-	self->token = shared_page();
-	ASSERT_NE(NULL, self->token);
+	self->token = NOT_NULL(shared_page());
 }
 
 FIXTURE_TEARDOWN(early)

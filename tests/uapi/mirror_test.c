@@ -246,9 +246,8 @@ TEST_F(mirror, system_calls_on_untouched_memory_are_efault)
 {
 	const uint64_t at = (uintptr_t)buf;
 	const uint64_t scratch = (uintptr_t)agent_of(A)->shared->scratch;
-	int memfd = (int)DEV_SYSCALL(A, SYS_memfd_create, scratch);
+	int memfd = FD((int)DEV_SYSCALL(A, SYS_memfd_create, scratch));
 
-	ASSERT_LE(0, memfd);
 	/* As source, destination, ioctl argument, path, result and futex. */
 	EXPECT_EQ(-EFAULT, DEV_SYSCALL(A, SYS_write, memfd, at, 64));
 	ASSERT_EQ(64, DEV_SYSCALL(A, SYS_write, memfd, scratch, 64));
@@ -270,15 +269,13 @@ TEST_F(mirror, system_calls_on_untouched_memory_are_efault)
 TEST_F(mirror, kernel_cannot_write_pages_read_only_for_the_device)
 {
 	const uint64_t scratch = (uintptr_t)agent_of(A)->shared->scratch;
-	int zero = agent_open(agent_of(A), "/dev/zero", O_RDONLY);
+	int zero = FD(agent_open(agent_of(A), "/dev/zero", O_RDONLY));
 	uint64_t before = 0, after = 0;
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	uint64_t *words;
 
-	ASSERT_LE(0, zero);
-	words = arena_map(PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd,
-			  0);
-	ASSERT_NE(NULL, words);
+	words = NOT_NULL(arena_map(PAGE_BYTES, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE, fd, 0));
 	ASSERT_EQ(8, pread(fd, &before, 8, 0));
 	ASSERT_VALUE(before, dev_read(A, words));
 	ASSERT_EQ(-EFAULT, DEV_SYSCALL(A, SYS_read, zero, (uintptr_t)words, 8));
@@ -306,8 +303,7 @@ TEST_F(mirror, mirror_is_not_readable_through_the_agent)
 					0));
 	ASSERT_EQ(EFAULT, errno);
 	snprintf(path, sizeof(path), "/proc/%d/mem", agent_of(A)->pid);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	ASSERT_LE(0, fd);
+	fd = FD(open(path, O_RDWR | O_CLOEXEC));
 	ASSERT_GT(0, pread(fd, &word, 8, (off_t)(uintptr_t)buf));
 	ASSERT_GT(0, pwrite(fd, &word, 8, (off_t)(uintptr_t)buf));
 	close(fd);

@@ -616,8 +616,7 @@ VARIANT(model, evicted, .evicts = true);
 
 FIXTURE_SETUP(model)
 {
-	self->walk = calloc(1, sizeof(*self->walk));
-	ASSERT_NE(NULL, self->walk);
+	self->walk = NOT_NULL(calloc(1, sizeof(*self->walk)));
 	self->walk->evicts = variant->evicts;
 	if (variant->evicts && !getenv("HMMRT_MODULE_DIR"))
 		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");

@@ -62,9 +62,8 @@ TEST_F(access, memory_reads_zero_after_an_object_with_contents)
 		ASSERT_DONE(agent_fill(agent_of(A), buf, OBJECT_BYTES, 64, 1));
 		ASSERT_EQ(0, munmap(buf, OBJECT_BYTES));
 		close(object);
-		object = create_at(variant->location, OBJECT_BYTES,
-				   variant->flags);
-		ASSERT_LE(0, object);
+		object = FD(create_at(variant->location, OBJECT_BYTES,
+				      variant->flags));
 		ASSERT_EQ(0, object_map_at(object, buf, OBJECT_BYTES, RW, 0));
 		EXPECT_EQ(0, *word_of(buf, round));
 		EXPECT_EQ(0, *word_of(buf, OBJECT_PAGES - 1));
@@ -85,10 +84,9 @@ static bool mem_moves(int mem, bool write, void *data, size_t len, char *at)
 TEST_F(access, debugger_reads_and_writes_the_memory)
 {
 	char *at = buf + BLOCK_BYTES - 5, data[] = "a debugger";
-	int mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	int mem = FD(open("/proc/self/mem", O_RDWR | O_CLOEXEC));
 	char found[sizeof(data)] = "";
 
-	ASSERT_LE(0, mem);
 	ASSERT_TRUE(mem_moves(mem, true, data, sizeof(data), at));
 	EXPECT_STREQ(data, at);
 	ASSERT_EQ(0, grant(A, OBJECT_WRITE));
@@ -201,9 +199,8 @@ TEST_F(access, device_stops_before_the_call_that_removes_rights_returns)
 /* The test watches by another mapping of the object. */
 TEST_F(access, all_devices_stop_before_munmap_returns)
 {
-	char *other = object_map(object, OBJECT_BYTES, RW, 0);
+	char *other = NOT_NULL(object_map(object, OBJECT_BYTES, RW, 0));
 
-	ASSERT_NE(NULL, other);
 	ASSERT_EQ(0, grant_all(OBJECT_WRITE));
 	for (unsigned int device = A; device < DEVICES; device++)
 		ASSERT_TRUE(start_counting(agent_of(device),
@@ -311,9 +308,8 @@ TEST_F(access, advice_and_prefetches_leave_rights_alone)
 
 TEST_F(access, two_addresses_show_the_same_bytes)
 {
-	char *other = object_map(object, OBJECT_BYTES, RW, 0);
+	char *other = NOT_NULL(object_map(object, OBJECT_BYTES, RW, 0));
 
-	ASSERT_NE(NULL, other);
 	ASSERT_EQ(0, grant(A, OBJECT_WRITE));
 	ASSERT_EQ(0, set_access(other, OBJECT_BYTES, A, OBJECT_READ));
 	ASSERT_DONE(dev_fill(A, buf, OBJECT_BYTES, 100));
@@ -339,9 +335,8 @@ TEST_F(access, mapping_at_an_offset_shows_that_part)
 	for (unsigned int i = 0; i < ARRAY_SIZE(pages); i++) {
 		size_t offset = pages[i] * PAGE_BYTES;
 		size_t len = OBJECT_BYTES - offset;
-		char *part = object_map(object, len, RW, offset);
+		char *part = NOT_NULL(object_map(object, len, RW, offset));
 
-		ASSERT_NE(NULL, part);
 		ASSERT_EQ(0, set_access(part, len, A, OBJECT_WRITE));
 		ASSERT_SUM(A, part, len, 1 + pages[i]);
 		EXPECT_EQ(-1, pages_check(part, len, 1 + pages[i]));
@@ -423,12 +418,11 @@ TEST_F(access, mprotect_does_not_change_the_rights_of_devices)
 /* Also with PROT_NONE from the beginning, as a runtime maps it. */
 TEST_F(access, cpu_without_permission_gets_sigsegv)
 {
-	char *none = object_map(object, OBJECT_BYTES, PROT_NONE, 0);
-	char *read_only = object_map(object, OBJECT_BYTES, PROT_READ, 0);
+	char *none = NOT_NULL(object_map(object, OBJECT_BYTES, PROT_NONE, 0));
+	char *read_only =
+		NOT_NULL(object_map(object, OBJECT_BYTES, PROT_READ, 0));
 	uint64_t value = 0;
 
-	ASSERT_NE(NULL, none);
-	ASSERT_NE(NULL, read_only);
 	*word_of(buf, 0) = 6;
 	EXPECT_EQ(SIGSEGV, cpu_read(none, &value));
 	EXPECT_EQ(SIGSEGV, cpu_write(none, 7));

@@ -240,16 +240,14 @@ TEST_F(charge, owner_at_its_limit_loses_device_memory_to_others)
 
 	if (!make_cgroup())
 		SKIP(return, "the memory controller is not available");
-	object = start_owner(self, len, len);
-	ASSERT_LE(0, object);
+	object = FD(start_owner(self, len, len));
 	EXPECT_LE(len, number_in(CGROUP "/memory.current"));
 	ASSERT_TRUE(stop_growth());
 	pages_fill(pages, share, 7);
 	ASSERT_EQ(0, prefetch(A, pages, share));
 	EXPECT_AT(A, pages, share);
 	/* The rest moves for the CPU of a process that shares the object. */
-	buf = object_map(object, len, RW, 0);
-	ASSERT_NE(NULL, buf);
+	buf = NOT_NULL(object_map(object, len, RW, 0));
 	EXPECT_EQ(-1, pages_check(buf, len, 1));
 	EXPECT_EQ(0, waitpid(self->owner, NULL, WNOHANG));
 	EXPECT_LE(len, number_in(CGROUP "/memory.current"));
@@ -283,8 +281,7 @@ TEST_F(charge, memory_over_the_limit_of_the_owner_is_no_error_for_others)
 
 	if (!make_cgroup())
 		SKIP(return, "the memory controller is not available");
-	object = start_owner(self, len, used);
-	ASSERT_LE(0, object);
+	object = FD(start_owner(self, len, used));
 	ASSERT_TRUE(stop_growth());
 	/* The owner answers after a second or so, when its fault has failed. */
 	ASSERT_EQ(0, message_send(self->socket, -1, 0));
@@ -309,16 +306,14 @@ TEST_F(charge, process_of_a_device_is_charged_and_not_its_agent)
 
 	if (!make_cgroup())
 		SKIP(return, "the memory controller is not available");
-	object = start_owner(self, len, used);
-	ASSERT_LE(0, object);
+	object = FD(start_owner(self, len, used));
 	ASSERT_TRUE(stop_growth());
 	ASSERT_EQ(0, mkdir(USER_CGROUP, 0755));
 	ASSERT_EQ(0, mkdir(AGENT_CGROUP, 0755));
 	snprintf(pid, sizeof(pid), "%d", agent_of(A)->pid);
 	ASSERT_TRUE(write_text(AGENT_CGROUP "/cgroup.procs", pid));
 	ASSERT_TRUE(write_text(USER_CGROUP "/cgroup.procs", "0"));
-	buf = object_map(object, len, RW, 0);
-	ASSERT_NE(NULL, buf);
+	buf = NOT_NULL(object_map(object, len, RW, 0));
 	ASSERT_EQ(0, set_access(buf, len, A, OBJECT_WRITE));
 	EXPECT_GT(SLACK, number_in(USER_CGROUP "/memory.current"));
 	ASSERT_VALUE(0, dev_read(A, buf + used));
@@ -368,8 +363,7 @@ TEST_F(charge, charge_ends_with_the_object)
 
 	if (!make_cgroup())
 		SKIP(return, "the memory controller is not available");
-	object = start_owner(self, len, len);
-	ASSERT_LE(0, object);
+	object = FD(start_owner(self, len, len));
 	ASSERT_EQ((int64_t)len, used(A));
 	ASSERT_EQ(0, process_kill(self->owner));
 	self->owner = 0;
@@ -567,10 +561,9 @@ static int limit_to(uint64_t bytes)
 
 TEST_F(limit, object_is_charged_while_it_is_there)
 {
-	int object = create(3);
+	int object = FD(create(3));
 	char *buf;
 
-	ASSERT_LE(0, object);
 	EXPECT_EQ(3 * BLOCK_BYTES, charged());
 	buf = object_map(object, PAGE_BYTES, RW, 0);
 	close(object);
@@ -599,11 +592,9 @@ TEST_F(limit, create_over_the_quota_is_enomem)
 	EXPECT_EQ(-ENOMEM, create(5));
 	EXPECT_EQ(0, charged());
 	EXPECT_EQ(0, used(A));
-	first = create(3);
-	ASSERT_LE(0, first);
+	first = FD(create(3));
 	EXPECT_EQ(-ENOMEM, create(2));
-	second = create(1);
-	ASSERT_LE(0, second);
+	second = FD(create(1));
 	EXPECT_EQ(-ENOMEM, create(1));
 	ASSERT_EQ(0, cmd_get_quota(space, id_of(A), &quota));
 	EXPECT_EQ(4 * BLOCK_BYTES, quota.out_used_bytes);
@@ -675,9 +666,8 @@ TEST_F(limit, lower_quota_evicts_migratable_objects)
 
 TEST_F(limit, process_at_its_quota_evicts_its_own_pages)
 {
-	char *pages = arena_anon(4 * BLOCK_BYTES), *buf;
+	char *pages = ANON(4 * BLOCK_BYTES), *buf;
 
-	ASSERT_NE(NULL, pages);
 	ASSERT_EQ(0, limit_to(4 * BLOCK_BYTES));
 	ASSERT_DONE(dev_fill(A, pages, 4 * BLOCK_BYTES, 1));
 	EXPECT_EQ(4 * BLOCK_BYTES, charged());
@@ -796,8 +786,7 @@ TEST_F(limit, object_larger_than_all_memory_is_enomem)
 		}
 		EXPECT_EQ(-ENOMEM, create_at(HOST, sizes[i], 0));
 	}
-	object = create_at(HOST, most, MIGRATABLE);
-	ASSERT_LE(0, object);
+	object = FD(create_at(HOST, most, MIGRATABLE));
 	ASSERT_EQ(0, cmd_object_info(object, &info));
 	EXPECT_EQ(most, info.out_bytes);
 	EXPECT_EQ(0, info.out_resident_bytes);
@@ -866,9 +855,8 @@ TEST_F(limit, object_larger_than_the_device_is_enomem_and_evicts_nothing)
 
 TEST_F(limit, ordinary_pages_give_way_to_an_object)
 {
-	char *pages = arena_anon(DEVICE_BYTES), *buf;
+	char *pages = ANON(DEVICE_BYTES), *buf;
 
-	ASSERT_NE(NULL, pages);
 	ASSERT_DONE(dev_fill(A, pages, DEVICE_BYTES, 1));
 	EXPECT_EQ((int64_t)DEVICE_BYTES, used(A));
 	buf = MEMORY(CHUNKS, 0);
@@ -884,9 +872,8 @@ TEST_F(limit, ordinary_pages_give_way_to_an_object)
 
 TEST_F(limit, scattered_pages_give_way_to_an_object)
 {
-	char *pages = arena_anon(DEVICE_BYTES), *buf;
+	char *pages = ANON(DEVICE_BYTES), *buf;
 
-	ASSERT_NE(NULL, pages);
 	pages_fill(pages, DEVICE_BYTES, 1);
 	/* A page in each chunk, where the module divides them so. */
 	for (size_t at = 0; at < DEVICE_BYTES; at += BLOCK_BYTES)
@@ -913,9 +900,8 @@ TEST_F(limit, migratable_objects_give_way_to_a_pinned_one)
 
 TEST_F(limit, without_eviction_pages_keep_their_place)
 {
-	char *pages = arena_anon(DEVICE_BYTES), *buf;
+	char *pages = ANON(DEVICE_BYTES), *buf;
 
-	ASSERT_NE(NULL, pages);
 	ASSERT_TRUE(set_oversubscription(false));
 	ASSERT_DONE(dev_fill(A, pages, DEVICE_BYTES - BLOCK_BYTES, 1));
 	EXPECT_EQ(-ENOMEM, create(2));
@@ -930,9 +916,8 @@ TEST_F(limit, without_eviction_pages_keep_their_place)
 /* The other device's memory is not touched. */
 TEST_F(limit, full_device_leaves_the_other_one_alone)
 {
-	int first = create(CHUNKS), second;
+	int first = FD(create(CHUNKS)), second;
 
-	ASSERT_LE(0, first);
 	EXPECT_EQ(-ENOMEM, create(1));
 	second = cmd_object_create(space, BLOCK_BYTES, 1, 0);
 	EXPECT_LE(0, second);

@@ -212,9 +212,8 @@ TEST_F(place, all_mappings_follow_a_block_that_moves)
 
 	ASSERT_EQ(0, object_start(A, OBJECT_BYTES, MIGRATABLE));
 	/* Shifted by some pages, so that blocks are not where theirs are. */
-	other = object_map(object, OBJECT_BYTES - 7 * PAGE_BYTES, RW,
-			   7 * PAGE_BYTES);
-	ASSERT_NE(NULL, other);
+	other = NOT_NULL(object_map(object, OBJECT_BYTES - 7 * PAGE_BYTES, RW,
+				    7 * PAGE_BYTES));
 	ASSERT_EQ(0, set_access(other, OBJECT_BYTES - 7 * PAGE_BYTES, A,
 				OBJECT_WRITE));
 	for (unsigned int round = 1; round < 20; round++) {
@@ -261,10 +260,8 @@ TEST_F(place, migratable_objects_evict_each_other)
 	int object;
 
 	for (unsigned int i = 0; i < OBJECTS; i++) {
-		object = create_at(A, OBJECT_BYTES, MIGRATABLE);
-		ASSERT_LE(0, object);
-		bufs[i] = object_map(object, OBJECT_BYTES, RW, 0);
-		ASSERT_NE(NULL, bufs[i]);
+		object = FD(create_at(A, OBJECT_BYTES, MIGRATABLE));
+		bufs[i] = NOT_NULL(object_map(object, OBJECT_BYTES, RW, 0));
 		close(object);
 		ASSERT_EQ(0,
 			  set_access(bufs[i], OBJECT_BYTES, A, OBJECT_WRITE));
@@ -486,8 +483,7 @@ static void go_and_check(struct __test_metadata *_metadata, uint32_t flags)
 	ASSERT_EQ(0, device_fill(A, 700));
 	EXPECT_EQ(0, device_check(A, 700));
 	/* Now the CPU can use it, at least by a new mapping. */
-	other = object_map(object, OBJECT_BYTES, RW, 0);
-	ASSERT_NE(NULL, other);
+	other = NOT_NULL(object_map(object, OBJECT_BYTES, RW, 0));
 	EXPECT_EQ(-1, pages_check(other, OBJECT_BYTES, 700));
 	pages_fill(other, OBJECT_BYTES, 900);
 	EXPECT_EQ(0, device_check(A, 900));
@@ -553,8 +549,7 @@ TEST_F(going, device_goes_if_the_creator_may_have_no_more_memory)
 	write_text("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
 	if (mkdir(CGROUP, 0755) || access(CGROUP "/memory.max", W_OK))
 		SKIP(return, "the memory controller is not available");
-	object = create_in_cgroup();
-	ASSERT_LE(0, object);
+	object = FD(create_in_cgroup());
 	ASSERT_GT(254, object);
 	EXPECT_EQ(OBJECT_BYTES, object_resident(object));
 	ASSERT_TRUE(write_text(CGROUP "/memory.max", "0"));
@@ -564,8 +559,7 @@ TEST_F(going, device_goes_if_the_creator_may_have_no_more_memory)
 	EXPECT_TRUE(read_word(REMOVER_CGROUP "/memory.current", charged));
 	EXPECT_GT(OBJECT_BYTES / 2, strtoul(charged, NULL, 10));
 	EXPECT_EQ(0, rmdir(REMOVER_CGROUP));
-	buf = object_map(object, OBJECT_BYTES, RW, 0);
-	ASSERT_NE(NULL, buf);
+	buf = NOT_NULL(object_map(object, OBJECT_BYTES, RW, 0));
 	pages_fill(buf, OBJECT_BYTES, 5);
 	EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, 5));
 	EXPECT_EQ(0, rmdir(CGROUP));
@@ -577,8 +571,7 @@ TEST_F(going, objects_that_nothing_maps_survive_their_device)
 	ASSERT_EQ(0, device_fill(B, 1));
 	ASSERT_EQ(0, munmap(buf, OBJECT_BYTES));
 	ASSERT_EQ(0, faulty_devices(control, 0));
-	buf = object_map(object, OBJECT_BYTES, RW, 0);
-	ASSERT_NE(NULL, buf);
+	buf = NOT_NULL(object_map(object, OBJECT_BYTES, RW, 0));
 	EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, 1));
 	ASSERT_EQ(0, object_end());
 }
@@ -628,8 +621,7 @@ TEST_F(going, unbinding_leaves_pinned_memory_on_the_device)
 	close(fds[B]);
 	EXPECT_EQ(OBJECT_BYTES, object_resident(object));
 	EXPECT_EQ(0, device_check(A, 1));
-	fds[B] = open_faulty(B);
-	ASSERT_LE(0, fds[B]);
+	fds[B] = FD(open_faulty(B));
 	/* Rights end with the binding. */
 	ASSERT_EQ(0, get_access(buf, OBJECT_BYTES, B, &access));
 	EXPECT_EQ(0, access);
@@ -707,8 +699,7 @@ TEST_F(going, memory_of_no_possible_peer_is_eopnotsupp)
 	ASSERT_EQ(0, remove_b());
 	ASSERT_EQ(0, faulty_hollow(control, 16));
 	ASSERT_EQ(0, faulty_devices(control, 2));
-	fds[B] = open_faulty(B);
-	ASSERT_LE(0, fds[B]);
+	fds[B] = FD(open_faulty(B));
 	EXPECT_EQ(-EOPNOTSUPP, going_start(B, 0));
 	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(0, get_access(buf, OBJECT_BYTES, A, &access));
@@ -721,9 +712,8 @@ TEST_F(going, memory_of_no_possible_peer_is_eopnotsupp)
 
 TEST_F(going, eviction_of_a_device_takes_migratable_objects_only)
 {
-	int pinned = create(1);
+	int pinned = FD(create(1));
 
-	ASSERT_LE(0, pinned);
 	ASSERT_EQ(0, going_start(A, MIGRATABLE));
 	ASSERT_EQ(0, device_fill(A, 1));
 	EXPECT_EQ(OBJECT_BYTES, object_resident(object));
@@ -820,8 +810,7 @@ TEST_F(going, block_that_cannot_be_read_is_lost_with_its_device)
 		int host;
 
 		host = create_at(HOST, BLOCK_BYTES, 0);
-		kept = object_map(host, BLOCK_BYTES, RW, 0);
-		ASSERT_NE(NULL, kept);
+		kept = NOT_NULL(object_map(host, BLOCK_BYTES, RW, 0));
 		pages_fill(kept, BLOCK_BYTES, 5);
 		ASSERT_EQ(0, going_start(B, flags[i]));
 		ASSERT_EQ(0, device_fill(B, 1));
@@ -831,8 +820,7 @@ TEST_F(going, block_that_cannot_be_read_is_lost_with_its_device)
 		faulty_fail_stop(control, HMMRT_FAULTY_COPY_TO_HOST);
 		EXPECT_EQ(-EFAULT, faulty_read(fds[A], buf, &value));
 		EXPECT_EQ(-EFAULT, faulty_write(fds[A], buf + BLOCK_BYTES, 1));
-		other = object_map(object, OBJECT_BYTES, RW, 0);
-		ASSERT_NE(NULL, other);
+		other = NOT_NULL(object_map(object, OBJECT_BYTES, RW, 0));
 		EXPECT_EQ(SIGBUS, cpu_read(other, &value));
 		EXPECT_EQ(SIGBUS, cpu_write(other + BLOCK_BYTES, 1));
 		EXPECT_EQ(-1, pages_check(kept, BLOCK_BYTES, 5));
@@ -855,8 +843,7 @@ TEST_F(going, removal_retries_a_failed_copy)
 	ASSERT_EQ(0, remove_b());
 	EXPECT_EQ(0, faulty_fail_stop(control, HMMRT_FAULTY_COPY_TO_HOST));
 	EXPECT_EQ(0, device_check(A, 1));
-	other = object_map(object, OBJECT_BYTES, PROT_READ, 0);
-	ASSERT_NE(NULL, other);
+	other = NOT_NULL(object_map(object, OBJECT_BYTES, PROT_READ, 0));
 	EXPECT_EQ(-1, pages_check(other, OBJECT_BYTES, 1));
 }
 
@@ -893,8 +880,7 @@ TEST_F_TIMEOUT(going, device_goes_if_there_is_no_memory, 200)
 		WAIT_UNTIL(!object_resident(object), 30);
 		EXPECT_EQ(0, object_resident(object));
 		EXPECT_EQ(-EFAULT, faulty_read(fds[A], buf, &value));
-		other = object_map(object, OBJECT_BYTES, RW, 0);
-		ASSERT_NE(NULL, other);
+		other = NOT_NULL(object_map(object, OBJECT_BYTES, RW, 0));
 		EXPECT_EQ(SIGBUS, cpu_read(other, &value));
 		object_unmap_all();
 		close(object);
@@ -1002,9 +988,8 @@ TEST_F(unloaded, mappings_of_the_cpu_survive_the_module_of_the_device)
 	char *bufs[2], *none[2];
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(flags); i++) {
-		int object = create_at(A, OBJECT_BYTES, flags[i]);
+		int object = FD(create_at(A, OBJECT_BYTES, flags[i]));
 
-		ASSERT_LE(0, object);
 		bufs[i] = object_map(object, OBJECT_BYTES, RW, 0);
 		none[i] = object_map(object, OBJECT_BYTES, PROT_NONE, 0);
 		ASSERT_NE(NULL, bufs[i]);
@@ -1055,18 +1040,15 @@ TEST_F_TIMEOUT(unloaded, mapping_of_the_cpu_is_cut_if_there_is_no_memory, 200)
 /* A descriptor or a mapping alone keeps the manager's module. */
 TEST_F(unloaded, manager_is_not_unloaded_while_an_object_lives)
 {
-	int object = create_at(HOST, OBJECT_BYTES, 0);
-	void *buf = object_map(object, OBJECT_BYTES, RW, 0);
+	int object = FD(create_at(HOST, OBJECT_BYTES, 0));
+	void *buf = NOT_NULL(object_map(object, OBJECT_BYTES, RW, 0));
 
-	ASSERT_LE(0, object);
-	ASSERT_NE(NULL, buf);
 	close(space);
 	ASSERT_EQ(0, simgpu_remove());
 	EXPECT_EQ(-EWOULDBLOCK, module_remove("hmmrt"));
 	ASSERT_EQ(0, munmap(buf, OBJECT_BYTES));
 	EXPECT_EQ(-EWOULDBLOCK, module_remove("hmmrt"));
-	buf = object_map(object, OBJECT_BYTES, RW, 0);
-	ASSERT_NE(NULL, buf);
+	buf = NOT_NULL(object_map(object, OBJECT_BYTES, RW, 0));
 	close(object);
 	EXPECT_EQ(-EWOULDBLOCK, module_remove("hmmrt"));
 	ASSERT_EQ(0, munmap(buf, OBJECT_BYTES));

@@ -22,9 +22,8 @@ OBJECT_FIXTURE(life)
 TEST_F(life, memory_lives_while_it_is_mapped)
 {
 	int object = create(2);
-	char *buf = object_map(object, 2 * BLOCK_BYTES, RW, 0);
+	char *buf = NOT_NULL(object_map(object, 2 * BLOCK_BYTES, RW, 0));
 
-	ASSERT_NE(NULL, buf);
 	pages_fill(buf, 2 * BLOCK_BYTES, 1);
 	close(object);
 	EXPECT_EQ(2 * (int64_t)BLOCK_BYTES, taken(A));
@@ -42,15 +41,13 @@ TEST_F(life, memory_lives_while_it_is_mapped)
 TEST_F(life, memory_lives_while_it_has_a_descriptor)
 {
 	int object = create(1), copy = dup(object);
-	char *buf = object_map(object, BLOCK_BYTES, RW, 0);
+	char *buf = NOT_NULL(object_map(object, BLOCK_BYTES, RW, 0));
 
-	ASSERT_NE(NULL, buf);
 	pages_fill(buf, BLOCK_BYTES, 1);
 	ASSERT_EQ(0, munmap(buf, BLOCK_BYTES));
 	close(object);
 	EXPECT_EQ((int64_t)BLOCK_BYTES, taken(A));
-	buf = object_map(copy, BLOCK_BYTES, PROT_READ, 0);
-	ASSERT_NE(NULL, buf);
+	buf = NOT_NULL(object_map(copy, BLOCK_BYTES, PROT_READ, 0));
 	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, 1));
 	close(copy);
 }
@@ -112,9 +109,8 @@ static int survives_exec(int object)
 
 TEST_F(life, descriptor_survives_exec_only_if_asked)
 {
-	int object = create(1);
+	int object = FD(create(1));
 
-	ASSERT_LE(0, object);
 	EXPECT_EQ(0, survives_exec(object));
 	ASSERT_EQ(0, fcntl(object, F_SETFD, 0));
 	EXPECT_EQ(1, survives_exec(object));
@@ -124,10 +120,9 @@ TEST_F(life, descriptor_survives_exec_only_if_asked)
 /* A program that was executed with the descriptor keeps the memory. */
 TEST_F(life, memory_lives_while_another_program_has_the_descriptor)
 {
-	int object = create(1), status;
+	int object = FD(create(1)), status;
 	pid_t pid;
 
-	ASSERT_LE(0, object);
 	pid = fork();
 	if (!pid) {
 		fcntl(object, F_SETFD, 0);
@@ -237,8 +232,7 @@ TEST_F(shared, imported_descriptor_is_exactly_that_memory)
 	struct hmmrt_object_info info;
 	int others[2];
 
-	others[0] = ask_for_object(&exporter, 0);
-	ASSERT_LE(0, others[0]);
+	others[0] = FD(ask_for_object(&exporter, 0));
 	ASSERT_EQ(0, ask(&exporter, CPU_FILL, 1000));
 	ASSERT_TRUE(share(0));
 	ASSERT_EQ(0, ask(&exporter, CPU_FILL, 2000));
@@ -247,8 +241,7 @@ TEST_F(shared, imported_descriptor_is_exactly_that_memory)
 	EXPECT_EQ(0, info.out_location);
 	EXPECT_EQ(info.out_id, ask(&exporter, ID, 0));
 	EXPECT_EQ(info.out_id, ask(&importer, ID, 0));
-	others[1] = ask_for_object(&exporter, 0);
-	ASSERT_LE(0, others[1]);
+	others[1] = FD(ask_for_object(&exporter, 0));
 	ASSERT_EQ(0, ask(&exporter, CPU_FILL, 3000));
 	EXPECT_NE(info.out_id, object_id(others[0]));
 	EXPECT_NE(info.out_id, object_id(others[1]));
@@ -277,8 +270,7 @@ TEST_F(shared, reader_of_an_object_cannot_write)
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(flags); i++) {
 		object = ask_for_object(&exporter, flags[i]);
-		reader = cmd_object_reopen(object, OBJECT_READ);
-		ASSERT_LE(0, reader);
+		reader = FD(cmd_object_reopen(object, OBJECT_READ));
 		EXPECT_EQ(object_id(object), object_id(reader));
 		EXPECT_EQ(O_RDONLY, fcntl(reader, F_GETFL) & O_ACCMODE);
 		EXPECT_EQ(-EACCES, cmd_object_reopen(reader, OBJECT_WRITE));
@@ -321,8 +313,7 @@ TEST_F(shared, object_is_opened_again_for_reading_or_writing)
 	ASSERT_TRUE(share(0));
 	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++)
 		EXPECT_EQ(-EINVAL, cmd_object_reopen(object, bad[i]));
-	other = cmd_object_reopen(object, OBJECT_WRITE);
-	ASSERT_LE(0, other);
+	other = FD(cmd_object_reopen(object, OBJECT_WRITE));
 	close(object);
 	object = other;
 	ASSERT_EQ(0, ask(&importer, UNMAP, 0));
@@ -381,8 +372,7 @@ TEST_F(shared, process_without_a_space_uses_the_memory_by_its_cpu)
 	char *buf;
 
 	ASSERT_TRUE(share(0));
-	buf = object_map(object, OBJECT_BYTES, RW, 0);
-	ASSERT_NE(NULL, buf);
+	buf = NOT_NULL(object_map(object, OBJECT_BYTES, RW, 0));
 	pages_fill(buf, OBJECT_BYTES, 11);
 	EXPECT_EQ(0, ask(&importer, CPU_CHECK, 11));
 	ASSERT_EQ(0, ask(&exporter, CPU_FILL, 12));
@@ -396,8 +386,7 @@ TEST_F(shared, memory_lives_while_its_descriptor_is_in_flight)
 
 	ASSERT_EQ(0,
 		  socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends));
-	object = ask_for_object(&exporter, 0);
-	ASSERT_LE(0, object);
+	object = FD(ask_for_object(&exporter, 0));
 	ASSERT_EQ(0, ask(&exporter, CPU_FILL, 40));
 	ASSERT_EQ(0, message_send(ends[0], object, 1));
 	ASSERT_EQ(0, message_send(ends[0], object, 2));
@@ -507,8 +496,7 @@ TEST_F(end, leaves_the_memory_to_the_other)
 	}
 	ASSERT_TRUE(share(variant->flags));
 	ASSERT_TRUE(grant_to_both());
-	buf = object_map(object, OBJECT_BYTES, RW, 0);
-	ASSERT_NE(NULL, buf);
+	buf = NOT_NULL(object_map(object, OBJECT_BYTES, RW, 0));
 	close(object);
 	object = -1;
 	ASSERT_EQ(0, ask(first, DEVICE_FILL, 1));

@@ -106,9 +106,8 @@ TEST_F(object, create_at_the_limit_of_descriptors_is_emfile)
 
 TEST_F(object, descriptor_is_closed_on_exec_and_can_read_and_write)
 {
-	int object = create(1);
+	int object = FD(create(1));
 
-	ASSERT_LE(0, object);
 	EXPECT_EQ(FD_CLOEXEC, fcntl(object, F_GETFD));
 	EXPECT_EQ(O_RDWR, fcntl(object, F_GETFL) & O_ACCMODE);
 	close(object);
@@ -116,9 +115,8 @@ TEST_F(object, descriptor_is_closed_on_exec_and_can_read_and_write)
 
 TEST_F(object, memory_is_in_use_from_create_to_close)
 {
-	int object = create(3);
+	int object = FD(create(3));
 
-	ASSERT_LE(0, object);
 	EXPECT_EQ((int64_t)(3 * BLOCK_BYTES), taken(A));
 	close(object);
 	EXPECT_EQ(0, taken(A));
@@ -126,11 +124,9 @@ TEST_F(object, memory_is_in_use_from_create_to_close)
 
 TEST_F(object, device_of_an_object_need_not_be_bound)
 {
-	int object = cmd_object_create(space, BLOCK_BYTES, 1, 0);
-	uint64_t *words = object_map(object, BLOCK_BYTES, RW, 0);
+	int object = FD(cmd_object_create(space, BLOCK_BYTES, 1, 0));
+	uint64_t *words = NOT_NULL(object_map(object, BLOCK_BYTES, RW, 0));
 
-	ASSERT_LE(0, object);
-	ASSERT_NE(NULL, words);
 	EXPECT_EQ(BLOCK_BYTES, object_resident(object));
 	*words = 4;
 	/* The bound device uses it in place. */
@@ -143,9 +139,8 @@ TEST_F(object, device_of_an_object_need_not_be_bound)
 
 TEST_F(object, memory_of_the_host_uses_no_device_memory)
 {
-	int object = create_at(HOST, BLOCK_BYTES, 0);
+	int object = FD(create_at(HOST, BLOCK_BYTES, 0));
 
-	ASSERT_LE(0, object);
 	EXPECT_EQ(0, taken(A));
 	EXPECT_EQ(BLOCK_BYTES, object_resident(object));
 	close(object);
@@ -171,8 +166,7 @@ TEST_F(object, memory_of_a_node_is_on_that_node)
 		SKIP(return, "one NUMA node");
 	for (unsigned int node = 0; node < 2; node++) {
 		before = node_free_kib(node);
-		object = create_at(HMMRT_LOCATION_HOST_NODE(node), len, 0);
-		ASSERT_LE(0, object);
+		object = FD(create_at(HMMRT_LOCATION_HOST_NODE(node), len, 0));
 		/* Half of it, because others free memory at the same time. */
 		EXPECT_LE((long)(len / 2 >> 10), before - node_free_kib(node));
 		close(object);
@@ -196,10 +190,9 @@ TEST_F(object, info_reports_what_was_asked_for)
 	int object;
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
-		object = create_at(cases[i].location,
-				   cases[i].blocks * BLOCK_BYTES,
-				   cases[i].flags);
-		ASSERT_LE(0, object);
+		object = FD(create_at(cases[i].location,
+				      cases[i].blocks * BLOCK_BYTES,
+				      cases[i].flags));
 		ASSERT_EQ(0, cmd_object_info(object, &info));
 		EXPECT_EQ(cases[i].blocks * BLOCK_BYTES, info.out_bytes);
 		EXPECT_EQ(location_of(cases[i].location), info.out_location);
@@ -212,12 +205,10 @@ TEST_F(object, info_reports_what_was_asked_for)
 
 TEST_F(object, id_is_equal_for_descriptors_of_one_object_only)
 {
-	int first = create(1), second = create(1);
+	int first = FD(create(1)), second = FD(create(1));
 	int copy = dup(first);
 	uint64_t id = object_id(first);
 
-	ASSERT_LE(0, first);
-	ASSERT_LE(0, second);
 	EXPECT_NE(0, id);
 	EXPECT_EQ(id, object_id(copy));
 	EXPECT_NE(id, object_id(second));
@@ -236,11 +227,10 @@ TEST_F(object, id_is_equal_for_descriptors_of_one_object_only)
 TEST_F(object, file_can_neither_be_read_written_resized_nor_opened)
 {
 	struct iovec part = { .iov_len = 8 };
-	int object = create(1);
+	int object = FD(create(1));
 	uint64_t word = 0;
 	char path[64];
 
-	ASSERT_LE(0, object);
 	part.iov_base = &word;
 	EXPECT_EQ(-1, read(object, &word, sizeof(word)));
 	EXPECT_EQ(-1, write(object, &word, sizeof(word)));
@@ -348,10 +338,9 @@ TEST_F(object, populated_and_locked_mappings_show_the_memory)
 	int object = create(1);
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(flags); i++) {
-		uint64_t *words = arena_map(BLOCK_BYTES, RW,
-					    MAP_SHARED | flags[i], object, 0);
+		uint64_t *words = NOT_NULL(arena_map(
+			BLOCK_BYTES, RW, MAP_SHARED | flags[i], object, 0));
 
-		ASSERT_NE(NULL, words);
 		ASSERT_EQ(i, *words);
 		*words = i + 1;
 		EXPECT_EQ(0, mlock(words, PAGE_BYTES));
@@ -584,8 +573,7 @@ FIXTURE(objects) {
 FIXTURE_SETUP(objects)
 {
 	DEVICES_SETUP(.devices = 2, .load = "devices=2 memory=16");
-	self->walk = object_walk_new();
-	ASSERT_NE(NULL, self->walk);
+	self->walk = NOT_NULL(object_walk_new());
 }
 
 FIXTURE_TEARDOWN(objects)

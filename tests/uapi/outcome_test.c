@@ -181,21 +181,18 @@ TEST_F(outcome, page_in_a_pipe_is_reported_as_pinned)
 TEST_F(outcome, file_and_shared_memory_is_reported_as_file)
 {
 	const int flags[] = { MAP_SHARED, MAP_PRIVATE };
-	char *shared = arena_map(LEN, PROT_READ | PROT_WRITE,
-				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	int fd = memfd_create("outcome_test", MFD_CLOEXEC);
+	char *shared = NOT_NULL(arena_map(LEN, PROT_READ | PROT_WRITE,
+					  MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+	int fd = FD(memfd_create("outcome_test", MFD_CLOEXEC));
 
-	ASSERT_NE(NULL, shared);
-	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, ftruncate(fd, LEN));
 	pages_fill(shared, LEN, 1);
 	ASSERT_EQ(0, move_to(A, shared, LEN));
 	ASSERT_OUTCOMES(0, PAGES, STAYED(FILE));
 	for (unsigned int i = 0; i < ARRAY_SIZE(flags); i++) {
-		char *buf = arena_map(LEN, PROT_READ | PROT_WRITE, flags[i], fd,
-				      0);
+		char *buf = NOT_NULL(arena_map(LEN, PROT_READ | PROT_WRITE,
+					       flags[i], fd, 0));
 
-		ASSERT_NE(NULL, buf);
 		buf[0] = 1;
 		ASSERT_EQ(0, move_to(A, buf, LEN));
 		ASSERT_OUTCOMES(0, PAGES, STAYED(FILE));
@@ -211,9 +208,9 @@ TEST_F(outcome, hugetlb_memory_is_reported_as_hugetlb)
 
 	if (!set_huge_pages("2"))
 		SKIP(return, "no memory for hugetlb pages");
-	buf = arena_map(BLOCK_BYTES, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
-	ASSERT_NE(NULL, buf);
+	buf = NOT_NULL(arena_map(BLOCK_BYTES, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1,
+				 0));
 	buf[0] = 1;
 	ASSERT_EQ(0, move_to(A, buf, BLOCK_BYTES));
 	ASSERT_OUTCOMES(0, BLOCK_PAGES, STAYED(HUGETLB));
@@ -229,8 +226,8 @@ TEST_F(outcome, secret_memory_is_reported_as_special)
 	if (fd < 0)
 		SKIP(return, "memfd_secret: %s", strerror(errno));
 	ASSERT_EQ(0, ftruncate(fd, LEN));
-	buf = arena_map(LEN, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	ASSERT_NE(NULL, buf);
+	buf = NOT_NULL(
+		arena_map(LEN, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
 	buf[0] = 1;
 	ASSERT_EQ(0, move_to(A, buf, LEN));
 	ASSERT_OUTCOMES(0, PAGES, STAYED(SPECIAL));

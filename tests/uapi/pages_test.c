@@ -256,12 +256,11 @@ TEST_F(pages, pinned_page_is_reported)
  */
 TEST_F(pages, page_of_a_file_is_reported_until_it_is_copied)
 {
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	int fd = FD(open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
 	char *buf;
 
-	ASSERT_LE(0, fd);
-	buf = arena_map(PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-	ASSERT_NE(NULL, buf);
+	buf = NOT_NULL(arena_map(PAGE_BYTES, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE, fd, 0));
 	ASSERT_EQ(0x7f, *(volatile char *)buf);
 	ASSERT_PAGE(buf, HOST, HMMRT_BY_CPU, 0);
 	ASSERT_EQ(HMMRT_PAGE_FILE, self->page.flags & HMMRT_PAGE_FILE);
@@ -287,10 +286,9 @@ TEST_F(pages, part_of_a_huge_page_is_reported)
 TEST_F(pages, range_over_blocks_and_mappings_has_an_entry_for_each_page)
 {
 	const size_t len = 3 * BLOCK_BYTES, n = len / PAGE_BYTES;
-	struct hmmrt_page *pages = calloc(n, sizeof(*pages));
+	struct hmmrt_page *pages = NOT_NULL(calloc(n, sizeof(*pages)));
 	char *buf = arena_anon(len);
 
-	ASSERT_NE(NULL, pages);
 	pages_fill(buf, len, 1);
 	ASSERT_EQ(0, mprotect(buf + PAGE_BYTES, PAGE_BYTES, PROT_READ));
 	ASSERT_EQ(0, prefetch(A, buf + BLOCK_BYTES, BLOCK_BYTES));
@@ -387,9 +385,8 @@ TEST_F(pages, bad_memory_for_results_is_efault)
 
 TEST_F(pages, file_without_a_space_is_einval)
 {
-	int fresh = open_manager();
+	int fresh = FD(open_manager());
 
-	ASSERT_LE(0, fresh);
 	ASSERT_EQ(-EINVAL, cmd_pages(fresh, buf, PAGE_BYTES, &self->page));
 	close(fresh);
 	ASSERT_EQ(0, query(self, buf));

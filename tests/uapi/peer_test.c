@@ -276,8 +276,7 @@ TEST_F(mapping, devices_of_different_drivers_are_no_peers)
 	int fd;
 
 	ASSERT_EQ(0, module_insert("hmmrt_sample", ""));
-	fd = open_soft("/dev/hmmrt-sample");
-	ASSERT_LE(0, fd);
+	fd = FD(open_soft("/dev/hmmrt-sample"));
 	ASSERT_EQ(0, device_named(space, "hmmrt-sample", &id));
 	ASSERT_EQ(0, cmd_peer(space, id_of(A), id, HMMRT_PEER_QUERY, &result));
 	EXPECT_EQ(0, result.out_possible);

@@ -48,8 +48,7 @@ FIXTURE_SETUP(buffer)
 	if (rc == -ENOSYS)
 		SKIP(_exit(SKIPPED), "no io_uring");
 	ASSERT_EQ(0, rc);
-	self->file = memfd_create("pin_test", MFD_CLOEXEC);
-	ASSERT_LE(0, self->file);
+	self->file = FD(memfd_create("pin_test", MFD_CLOEXEC));
 	buf = ANON(LEN);
 	pages_fill(buf, LEN, 1);
 	ASSERT_EQ(0, prefetch(A, buf, LEN));

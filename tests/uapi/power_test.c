@@ -83,13 +83,12 @@ TEST_F(power, hibernation_moves_all_pages_to_system_memory)
  */
 TEST_F(power, pinned_object_survives_suspend_and_refuses_hibernation)
 {
-	int object = cmd_object_create(space, LEN, id_of(A), 0);
+	int object = FD(cmd_object_create(space, LEN, id_of(A), 0));
 	struct outcome outcome;
 	char *at;
 
-	ASSERT_LE(0, object);
-	at = arena_map(LEN, PROT_READ | PROT_WRITE, MAP_SHARED, object, 0);
-	ASSERT_NE(NULL, at);
+	at = NOT_NULL(
+		arena_map(LEN, PROT_READ | PROT_WRITE, MAP_SHARED, object, 0));
 	ASSERT_EQ(0, set_access(at, LEN, A, OBJECT_WRITE));
 	outcome = dev_fill(A, at, LEN, 70);
 	ASSERT_EQ(0, outcome.error);

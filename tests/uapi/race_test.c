@@ -399,13 +399,11 @@ TEST_F(race, write_permission_survives_stale_lookups)
 	pthread_t threads[PREFETCHERS];
 	const char *failed = NULL;
 	uint64_t round;
-	int fd = ext2_file(GROWING_BYTES);
+	int fd = FD(ext2_file(GROWING_BYTES));
 
-	ASSERT_LE(0, fd);
 	self->end = time(NULL) + RUN_S;
-	prefetchers.buf = arena_map(GROWING_BYTES, PROT_READ | PROT_WRITE,
-				    MAP_SHARED, fd, 0);
-	ASSERT_NE(NULL, prefetchers.buf);
+	prefetchers.buf = NOT_NULL(arena_map(
+		GROWING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
 	pthread_barrier_init(&prefetchers.begin, NULL, PREFETCHERS + 1);
 	pthread_barrier_init(&prefetchers.end, NULL, PREFETCHERS + 1);
 	for (unsigned int i = 0; i < PREFETCHERS; i++)

@@ -144,8 +144,7 @@ FIXTURE_SETUP(kinds)
 		session_end(&session);
 		SKIP(_exit(SKIPPED), "no hugetlb pages");
 	}
-	buf = map_kind(self, kind);
-	ASSERT_NE(NULL, buf);
+	buf = NOT_NULL(map_kind(self, kind));
 	if (kind == LOCKED)
 		ASSERT_EQ(0, mlock(buf, self->len));
 	if (kind == MERGED)
@@ -220,8 +219,8 @@ TEST(migration_does_not_duplicate_written_file_pages)
 		SKIP(return, "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, faulty_start());
 	ASSERT_EQ(0, ftruncate(file, LEN));
-	buf = arena_map(LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
-	ASSERT_NE(NULL, buf);
+	buf = NOT_NULL(
+		arena_map(LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0));
 	pages_fill(buf, LEN, 1);
 	ASSERT_EQ(0, advise(buf, LEN, SET_READ_MOSTLY));
 	ASSERT_EQ(0, to_device(A, buf, LEN));

@@ -126,11 +126,9 @@ TEST_F(pressure, device_writes_to_lazily_freed_pages_survive)
 {
 	const size_t len = 64 * PAGE_BYTES;
 	size_t ballast_len = 0;
-	void *ballast = fill_device(&ballast_len);
-	char *buf = arena_anon(len);
+	void *ballast = NOT_NULL(fill_device(&ballast_len));
+	char *buf = ANON(len);
 
-	ASSERT_NE(NULL, ballast);
-	ASSERT_NE(NULL, buf);
 	pages_fill(buf, len, 1);
 	ASSERT_EQ(0, madvise(buf, len, MADV_FREE));
 	ASSERT_DONE(dev_fill(A, buf, len, 50));
@@ -161,8 +159,8 @@ TEST_F(pressure, device_writes_to_clean_shared_pages_survive)
 	char *buf;
 
 	ASSERT_EQ(0, ftruncate(fd, len));
-	buf = arena_map(len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	ASSERT_NE(NULL, buf);
+	buf = NOT_NULL(
+		arena_map(len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
 	ASSERT_EQ(0, buf[0]);
 	ASSERT_EQ(0, buf[len - PAGE_BYTES]);
 	ASSERT_DONE(dev_fill(A, buf, len, 9));
@@ -400,10 +398,8 @@ TEST_F_TIMEOUT(pressure, reclaim_does_not_wait_for_advice, 120)
 	ASSERT_EQ(buf + BLOCK_BYTES / 2, scene.page);
 	ASSERT_EQ(0, advise(buf, PAGE_BYTES, SET_READ_MOSTLY));
 	ASSERT_TRUE(make_ranges(&scene));
-	pidfd = syscall(SYS_pidfd_open, getpid(), 0);
-	ASSERT_LE(0, pidfd);
-	pid = fork();
-	ASSERT_LE(0, pid);
+	pidfd = FD(syscall(SYS_pidfd_open, getpid(), 0));
+	pid = FORK();
 	if (!pid) {
 		stay_on_processor(1);
 		page_out(&scene, pidfd);

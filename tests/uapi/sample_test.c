@@ -22,8 +22,7 @@ FIXTURE_SETUP(sample)
 		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, module_insert("hmmrt_sample", ""));
 	self->manager = open_manager();
-	self->fd = open_soft("/dev/hmmrt-sample");
-	ASSERT_LE(0, self->fd);
+	self->fd = FD(open_soft("/dev/hmmrt-sample"));
 	ASSERT_EQ(0, cmd_space_create(self->manager));
 	self->word = arena_anon(BLOCK_BYTES);
 	ASSERT_NE(NULL, self->word);
@@ -51,10 +50,9 @@ static int sample_write(int fd, const uint64_t *addr, uint64_t value)
 /* A bind waits for the mmap_lock, and open() holds a lock of all misc devices. */
 TEST_F(sample, opening_does_not_bind)
 {
-	int fd = open("/dev/hmmrt-sample", O_RDWR | O_CLOEXEC);
+	int fd = FD(open("/dev/hmmrt-sample", O_RDWR | O_CLOEXEC));
 	uint64_t value;
 
-	ASSERT_LE(0, fd);
 	*self->word = 42;
 	EXPECT_EQ(-ENODEV, sample_read(fd, self->word, &value));
 	EXPECT_EQ(-1, ioctl(fd, HMMRT_SOFT_IOC_BIND));

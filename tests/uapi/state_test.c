@@ -129,12 +129,11 @@ TEST_F(space, residency_of_more_than_a_gib_is_einval)
 {
 	const size_t gib = 1UL << 30;
 	const size_t bytes = (gib / PAGE_BYTES + 1) * sizeof(uint32_t);
-	char *buf = arena_map(gib + PAGE_BYTES, PROT_READ,
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-			      0);
+	char *buf = NOT_NULL(
+		arena_map(gib + PAGE_BYTES, PROT_READ,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
 	uint32_t *locations = malloc(bytes);
 
-	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(-EINVAL,
 		  cmd_residency(space, buf, gib + PAGE_BYTES, locations));
 	ASSERT_EQ(0, cmd_residency(space, buf, gib, locations));
@@ -218,11 +217,10 @@ TEST_F(space, prefetch_completes_partly_migrated_blocks)
 
 TEST_F(space, prefetch_reports_that_shared_memory_stays)
 {
-	char *buf = arena_map(BLOCK_BYTES, PROT_READ | PROT_WRITE,
-			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	char *buf = NOT_NULL(arena_map(BLOCK_BYTES, PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_ANONYMOUS, -1, 0));
 	struct hmmrt_prefetch result;
 
-	ASSERT_NE(NULL, buf);
 	pages_fill(buf, BLOCK_BYTES, 1);
 	ASSERT_EQ(0, prefetch_result(A, buf, BLOCK_BYTES, &result));
 	EXPECT_EQ(0, result.out_pages_moved);
@@ -464,14 +462,13 @@ TEST_F(space, device_info_of_a_missing_device_is_enodev)
 
 TEST_F(space, bind_to_a_file_that_is_no_space_is_ebadf)
 {
-	int gpu = open_gpu(1);
+	int gpu = FD(open_gpu(1));
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	int path = open("/dev/hmmrt", O_PATH | O_CLOEXEC);
 	const int bad[] = { -1, 1 << 20, INT32_MIN, null, path, gpu,
 			    self->gpu };
 	struct hmmrt_gpu_bind bind;
 
-	ASSERT_LE(0, gpu);
 	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++)
 		EXPECT_EQ(-EBADF, cmd_bind(gpu, bad[i], &bind));
 	ASSERT_EQ(0, cmd_bind(gpu, space, &bind));
@@ -485,12 +482,11 @@ TEST_F(space, bind_to_a_file_that_is_no_space_is_ebadf)
 TEST_F(space, calls_on_a_file_without_a_space_are_einval)
 {
 	char *buf = arena_anon(PAGE_BYTES);
-	int fresh = open_manager(), gpu = open_gpu(1);
+	int fresh = FD(open_manager()), gpu = open_gpu(1);
 	struct hmmrt_gpu_bind bind;
 	struct hmmrt_stats stats;
 	uint32_t location;
 
-	ASSERT_LE(0, fresh);
 	ASSERT_EQ(-EINVAL, cmd_prefetch(fresh, buf, PAGE_BYTES,
 					HMMRT_LOCATION_HOST, NULL));
 	ASSERT_EQ(-EINVAL, cmd_residency(fresh, buf, PAGE_BYTES, &location));
@@ -512,9 +508,8 @@ TEST_F(space, calls_on_an_unbound_gpu_are_enodev)
 {
 	struct hmmrt_gpu_fault_record record;
 	struct agent stranger;
-	int gpu = open_gpu(1);
+	int gpu = FD(open_gpu(1));
 
-	ASSERT_LE(0, gpu);
 	ASSERT_EQ(0, agent_start(&stranger, gpu, 1));
 	ASSERT_EQ(-ENODEV, agent_attach(&stranger, gpu, 1));
 	ASSERT_EQ(-ENODEV, cmd_attach(gpu, 1));
@@ -551,9 +546,8 @@ TEST_F(space, second_space_on_a_file_is_ebusy)
 TEST_F(space, second_bind_of_a_file_or_device_is_ebusy)
 {
 	struct hmmrt_gpu_bind bind;
-	int gpu = open_gpu(0);
+	int gpu = FD(open_gpu(0));
 
-	ASSERT_LE(0, gpu);
 	ASSERT_EQ(-EBUSY, cmd_bind(self->gpu, space, &bind));
 	ASSERT_EQ(-EBUSY, cmd_bind(gpu, space, &bind));
 	/* The agent closes its descriptor of the file, too. */
@@ -867,8 +861,7 @@ TEST_F(space, stats_of_a_new_binding_start_at_zero)
 	session_unbind(&session, A);
 	ASSERT_EQ(-ENODEV, cmd_stats(space, id_of(A), &stats));
 
-	device->gpu = open_gpu(0);
-	ASSERT_LE(0, device->gpu);
+	device->gpu = FD(open_gpu(0));
 	ASSERT_EQ(0, cmd_bind(device->gpu, space, &bind));
 	ASSERT_EQ(0, cmd_stats(space, id_of(A), &stats));
 	EXPECT_EQ(0, stats.out_migrated_to_device);

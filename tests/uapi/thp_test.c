@@ -119,11 +119,9 @@ FIXTURE_SETUP(thp)
 		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, module_insert("hmmrt_dmirror", "memory=" DEVICE_MIB));
 	DEVICES_SETUP();
-	self->fd = open("/dev/hmm_dmirror0", O_RDWR | O_CLOEXEC);
-	ASSERT_LE(0, self->fd);
+	self->fd = FD(open("/dev/hmm_dmirror0", O_RDWR | O_CLOEXEC));
 	self->large = kernel_has_large_device_pages();
-	self->data = malloc(BLOCK_BYTES);
-	ASSERT_NE(NULL, self->data);
+	self->data = NOT_NULL(malloc(BLOCK_BYTES));
 	/*
 	 * Keep khugepaged from collapsing single pages: it sleeps for an hour.
 	 */
@@ -301,9 +299,8 @@ TEST_F(thp, mremap_leaves_the_huge_page_on_the_device)
 
 TEST_F(thp, part_moved_by_mremap_keeps_its_contents)
 {
-	char *to = arena_anon(PART), *part = self->buf + 5 * PART;
+	char *to = ANON(PART), *part = self->buf + 5 * PART;
 
-	ASSERT_NE(NULL, to);
 	ASSERT_TRUE(go_to_device(self, self->large));
 	ASSERT_EQ(to, mremap(part, PART, PART, MREMAP_MAYMOVE | MREMAP_FIXED,
 			     to));

@@ -416,9 +416,8 @@ TEST_F(bound, process_with_notifiers_cannot_attach)
 TEST_F(bound, agent_cannot_have_a_space)
 {
 	struct hmmrt_space_create create = { .size = sizeof(create) };
-	int manager = agent_open(agent_of(A), "/dev/hmmrt", O_RDWR);
+	int manager = FD(agent_open(agent_of(A), "/dev/hmmrt", O_RDWR));
 
-	ASSERT_LE(0, manager);
 	ASSERT_EQ(0, session_attach(&session));
 	ASSERT_EQ(-EACCES,
 		  agent_ioctl(agent_of(A), manager, HMMRT_IOC_SPACE_CREATE,

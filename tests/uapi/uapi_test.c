@@ -630,9 +630,8 @@ TEST_F(files, every_number_is_in_the_list_or_enotty)
 	struct env env = { .session = self->session };
 
 	ASSERT_EQ(0, cmd_space_create(env.session.space));
-	env.object = cmd_object_create(env.session.space, BLOCK_BYTES,
-				       HMMRT_LOCATION_HOST, 0);
-	ASSERT_LE(0, env.object);
+	env.object = FD(cmd_object_create(env.session.space, BLOCK_BYTES,
+					  HMMRT_LOCATION_HOST, 0));
 	for (enum kind kind = 0; kind < KINDS; kind++) {
 		for (unsigned int number = 0; number < 256; number++) {
 			int rc = cmd_raw(file_of(&env, kind),
@@ -679,8 +678,7 @@ TEST(bind_waits_for_the_given_time)
 	ASSERT_EQ(0, session_open(&session, 1));
 	ASSERT_EQ(0, session_bind(&session, 1));
 	bind.space_fd = session.space;
-	gpu = open_gpu(0);
-	ASSERT_LE(0, gpu);
+	gpu = FD(open_gpu(0));
 	began = now_s();
 	EXPECT_EQ(-EOPNOTSUPP, cmd_raw(gpu, HMMRT_GPU_IOC_BIND, &bind));
 	EXPECT_EQ(-EBUSY, cmd_bind_wait(gpu, session.space, 300, &bind));

@@ -55,10 +55,9 @@ static bool find_neighbours(char *buf, size_t len, char **first, char **second)
 TEST_F(full, window_across_two_chunks_keeps_its_contents)
 {
 	const size_t head = 12 * PAGE_BYTES, tail = 4 * PAGE_BYTES;
-	char *first = NULL, *second = NULL, *window = arena_anon(head + tail);
+	char *first = NULL, *second = NULL, *window = ANON(head + tail);
 	uint64_t frame;
 
-	ASSERT_NE(NULL, window);
 	ASSERT_TRUE(find_neighbours(buf, self->len, &first, &second));
 	pages_fill(second, BLOCK_BYTES, 1000);
 	ASSERT_EQ(0, prefetch(A, second, BLOCK_BYTES));

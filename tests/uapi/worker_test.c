@@ -61,10 +61,8 @@ static void start(struct __test_metadata *_metadata)
 {
 	int rc;
 
-	base = manager_users();
-	ASSERT_LE(0, base);
-	shared = shared_page();
-	ASSERT_NE(NULL, shared);
+	base = FD(manager_users());
+	shared = NOT_NULL(shared_page());
 	rc = fuse_server_start(&server);
 	if (rc == -ENOENT)
 		SKIP(_exit(SKIPPED), "/dev/fuse: %s", strerror(-rc));
@@ -300,8 +298,7 @@ TEST_F_TIMEOUT(worker, releases_its_device_while_outcomes_are_written, 120)
 {
 	double began;
 
-	child = fork();
-	ASSERT_LE(0, child);
+	child = FORK();
 	if (!child) {
 		child_leave_session();
 		child_prefetch(variant->uffd);
@@ -439,8 +436,7 @@ TEST_F_TIMEOUT(locked, waiting_for_mmap_lock_does_not_keep_the_device, 120)
 {
 	double began;
 
-	child = fork();
-	ASSERT_LE(0, child);
+	child = FORK();
 	if (!child) {
 		child_leave_session();
 		_exit(child_lock());
@@ -524,8 +520,7 @@ static bool thread_ends(pid_t pid, int tid)
 /* SIGKILL ends the wait for the mmap_lock, whatever its holder waits for. */
 TEST_F_TIMEOUT(locked, killed_thread_that_creates_a_space_ends, 120)
 {
-	child = fork();
-	ASSERT_LE(0, child);
+	child = FORK();
 	if (!child) {
 		child_leave_session();
 		_exit(child_create_space());

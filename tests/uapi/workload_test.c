@@ -359,8 +359,7 @@ FIXTURE_SETUP(workload)
 	self->fd = open_manager();
 	for (size_t i = 0; i < MAX_DEVICES; i++)
 		ASSERT_EQ(0, device_named(self->fd, names[i], &self->ids[i]));
-	shared = map_shared(sizeof(*shared));
-	ASSERT_NE(NULL, shared);
+	shared = NOT_NULL(map_shared(sizeof(*shared)));
 	most_jumps = amount(SIZE_MAX, 150);
 }
 

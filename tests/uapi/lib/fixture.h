@@ -55,15 +55,7 @@ struct devices_options {
 #define DEVICES_TEARDOWN()	devices_teardown(_metadata)
 
 /* Map memory in the arena; FILLED() also writes 1, 2, ... to its pages. */
-#define ANON(len)							\
-	({								\
-		void *_m = arena_anon(len);				\
-		ASSERT_NE(NULL, _m)					\
-		{							\
-			TH_LOG("arena_anon(%s)", #len);			\
-		}							\
-		_m;							\
-	})
+#define ANON(len) NOT_NULL(arena_anon(len))
 #define FILLED(len)							\
 	({								\
 		void *_f = ANON(len);					\

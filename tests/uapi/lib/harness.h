@@ -79,6 +79,28 @@
 		_thread;						\
 	})
 
+/* Expect a call to return memory, or a descriptor, and return it. */
+#define NOT_NULL(call)							\
+	({								\
+		typeof(call) _pointer = (call);				\
+									\
+		ASSERT_NE(NULL, (void *)_pointer)			\
+		{							\
+			TH_LOG("%s", #call);				\
+		}							\
+		_pointer;						\
+	})
+#define FD(call)							\
+	({								\
+		int _fd = (call);					\
+									\
+		ASSERT_LE(0, _fd)					\
+		{							\
+			TH_LOG("%s", #call);				\
+		}							\
+		_fd;							\
+	})
+
 /*
  * Rows of a table of refusals: @arg becomes a copy of @good with a change, or is
  * made of these members, and @call must return @expected. Failures print the
