@@ -95,9 +95,7 @@ static char *prepare(struct world *world, struct page *page, size_t len,
 	int rc = 0;
 
 	*page = (struct page){
-		.addr = buf + offset,
-		.advice = *advice,
-		.at = first,
+		.addr = buf + offset, .advice = *advice, .at = first,
 	};
 	if (!buf) {
 		world_fail(world, "no memory");

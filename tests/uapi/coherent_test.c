@@ -601,8 +601,7 @@ static int call(unsigned int device, unsigned int number, size_t len,
 		void *data)
 {
 	struct hmm_dmirror_cmd cmd = {
-		.addr = (uintptr_t)buf,
-		.ptr = (uintptr_t)data,
+		.addr = (uintptr_t)buf, .ptr = (uintptr_t)data,
 		.npages = PAGES(len),
 	};
 	int rc;

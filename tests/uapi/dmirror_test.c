@@ -32,11 +32,8 @@ static int call(int fd, unsigned int number, const void *addr, size_t len,
 		void *data, struct hmm_dmirror_cmd *result)
 {
 	struct hmm_dmirror_cmd cmd = {
-		.addr = (uintptr_t)addr,
-		.ptr = (uintptr_t)data,
-		.npages = PAGES(len),
-		.cpages = 12345,
-		.faults = 12345,
+		.addr = (uintptr_t)addr, .ptr = (uintptr_t)data,
+		.npages = PAGES(len), .cpages = 12345, .faults = 12345,
 	};
 	int rc;
 
@@ -193,8 +190,7 @@ TEST_F(dmirror, wrong_arguments_are_einval)
 			  call(files[0], nr, buf + 8, PAGE_BYTES, data, NULL));
 		EXPECT_EQ(-EINVAL, call(files[0], nr, buf, 0, data, NULL));
 		cmd = (struct hmm_dmirror_cmd){
-			.addr = (uintptr_t)buf,
-			.npages = (1ULL << 52) + 1,
+			.addr = (uintptr_t)buf, .npages = (1ULL << 52) + 1,
 		};
 		EXPECT_EQ(-EINVAL, cmd_raw(files[0], nr, &cmd));
 		EXPECT_EQ(-EFAULT, cmd_raw(files[0], nr, NULL));
@@ -535,8 +531,7 @@ TEST_F(dmirror, devices_on_one_block_lose_no_write)
 	for (unsigned int i = 0; i < devices; i++) {
 		workers[i] = (struct worker){
 			.fd = files[i],
-			.page = buf + (3 + 100 * i) * PAGE_BYTES,
-			.seed = i + 1,
+			.page = buf + (3 + 100 * i) * PAGE_BYTES, .seed = i + 1,
 			.end = time(NULL) + RUN_S,
 		};
 		ASSERT_EQ(0, pthread_create(&workers[i].thread, NULL, work,

@@ -114,10 +114,8 @@ TEST_F(exclusive, no_increment_of_device_or_cpu_is_lost)
 TEST_F(exclusive, bad_arguments_and_unsuitable_memory_are_refused)
 {
 	struct hmmrt_exclusive exclusive = {
-		.size = sizeof(exclusive),
-		.addr = (uintptr_t)buf,
-		.len = PAGE_BYTES,
-		.device_id = id_of(A),
+		.size = sizeof(exclusive), .addr = (uintptr_t)buf,
+		.len = PAGE_BYTES, .device_id = id_of(A),
 	};
 	char *shared = arena_map(PAGE_BYTES, PROT_READ | PROT_WRITE,
 				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -161,8 +159,7 @@ static bool alarm_often(int flags)
 		.it_interval.tv_usec = 3000, .it_value.tv_usec = 3000,
 	};
 	const struct sigaction action = {
-		.sa_handler = on_alarm,
-		.sa_flags = flags,
+		.sa_handler = on_alarm, .sa_flags = flags,
 	};
 
 	return !sigaction(SIGALRM, &action, NULL) &&
@@ -239,10 +236,8 @@ TEST_F(exclusive, task_work_ends_no_call)
 {
 	struct waker waker = { .event = eventfd(0, EFD_CLOEXEC) };
 	const struct io_uring_sqe poll = {
-		.opcode = IORING_OP_POLL_ADD,
-		.fd = waker.event,
-		.len = IORING_POLL_ADD_MULTI,
-		.poll32_events = POLLIN,
+		.opcode = IORING_OP_POLL_ADD, .fd = waker.event,
+		.len = IORING_POLL_ADD_MULTI, .poll32_events = POLLIN,
 	};
 	const size_t len = 2 * BLOCK_BYTES; /* signal check between blocks */
 	char *buf = FILLED(len);

@@ -444,12 +444,9 @@ static int cgroup_quota(int cgroup, uint32_t operation, uint64_t limit,
 	bool set = operation == HMMRT_QUOTA_SET;
 
 	*quota = (struct hmmrt_quota){
-		.operation = operation,
-		.scope = HMMRT_QUOTA_OF_CGROUP,
-		.device_id = id_of(A),
-		.cgroup_fd = cgroup,
-		.limit_bytes = limit,
-		.priority = set ? HMMRT_PRIORITY_MAX : 0,
+		.operation = operation, .scope = HMMRT_QUOTA_OF_CGROUP,
+		.device_id = id_of(A), .cgroup_fd = cgroup,
+		.limit_bytes = limit, .priority = set ? HMMRT_PRIORITY_MAX : 0,
 	};
 	return cmd_quota(space, quota);
 }
@@ -547,10 +544,8 @@ TEST_F(processes, processes_of_a_cgroup_have_its_priority)
 				     CGROUP "/cgroup.procs" };
 	int cgroup = open_cgroup(CGROUP);
 	struct hmmrt_quota quota = {
-		.operation = HMMRT_QUOTA_SET,
-		.scope = HMMRT_QUOTA_OF_CGROUP,
-		.device_id = id_of(A),
-		.cgroup_fd = cgroup,
+		.operation = HMMRT_QUOTA_SET, .scope = HMMRT_QUOTA_OF_CGROUP,
+		.device_id = id_of(A), .cgroup_fd = cgroup,
 		.limit_bytes = NO_LIMIT,
 	};
 	struct answer answer;
@@ -585,10 +580,8 @@ TEST_F(processes, cgroup_quota_needs_privilege_and_a_cgroup)
 	EXPECT_EQ(-EBADF, cgroup_quota(-1, HMMRT_QUOTA_GET, 0, &quota));
 	EXPECT_EQ(-EBADF, cgroup_quota(space, HMMRT_QUOTA_SET, 0, &quota));
 	quota = (struct hmmrt_quota){
-		.operation = HMMRT_QUOTA_SET,
-		.scope = HMMRT_QUOTA_OF_CGROUP,
-		.device_id = id_of(A),
-		.cgroup_fd = cgroup,
+		.operation = HMMRT_QUOTA_SET, .scope = HMMRT_QUOTA_OF_CGROUP,
+		.device_id = id_of(A), .cgroup_fd = cgroup,
 		.priority = HMMRT_PRIORITY_MAX + 1,
 	};
 	EXPECT_EQ(-EINVAL, cmd_quota(space, &quota));

@@ -278,8 +278,7 @@ FAULTY_FIXTURE(slow, .first = 1)
 TEST_F_TIMEOUT(slow, waiting_cpu_fault_blocks_no_other_process, 60)
 {
 	struct slow_copy copy = {
-		.moves = buf + PAGE_BYTES,
-		.touched = (uint64_t *)buf,
+		.moves = buf + PAGE_BYTES, .touched = (uint64_t *)buf,
 	};
 	uint64_t faults;
 	int gate[2];
@@ -322,10 +321,8 @@ struct shrinking {
 static int quota_call(uint32_t operation, uint32_t priority)
 {
 	struct hmmrt_quota quota = {
-		.size = sizeof(quota),
-		.operation = operation,
-		.scope = HMMRT_QUOTA_OF_SPACE,
-		.device_id = id_of(A),
+		.size = sizeof(quota), .operation = operation,
+		.scope = HMMRT_QUOTA_OF_SPACE, .device_id = id_of(A),
 		.priority = priority,
 	};
 

@@ -526,9 +526,7 @@ FIXTURE_TEARDOWN(drivers)
 static int dmirror_call(int fd, unsigned int call, void *addr, void *data)
 {
 	struct hmm_dmirror_cmd cmd = {
-		.addr = (uintptr_t)addr,
-		.ptr = (uintptr_t)data,
-		.npages = 1,
+		.addr = (uintptr_t)addr, .ptr = (uintptr_t)data, .npages = 1,
 	};
 	int rc;
 
@@ -637,10 +635,8 @@ TEST_F(drivers, four_writers_of_one_page_lose_no_write)
 
 	for (unsigned int i = 0; i < 2; i++) {
 		workers[i] = (struct worker){
-			.faulty = self->faulty,
-			.dmirror = self->dmirror,
-			.page = buf,
-			.word = &words[8 + i],
+			.faulty = self->faulty, .dmirror = self->dmirror,
+			.page = buf, .word = &words[8 + i],
 			.end = time(NULL) + RUN_S,
 		};
 	}

@@ -38,11 +38,8 @@ static int get(uint32_t scope, uint32_t knob, const char *addr,
 	       struct hmmrt_knob *result)
 {
 	*result = (struct hmmrt_knob){
-		.knob = knob,
-		.scope = scope,
-		.device_id = id_of(A),
-		.addr = (uintptr_t)addr,
-		.len = addr ? PAGE_BYTES : 0,
+		.knob = knob, .scope = scope, .device_id = id_of(A),
+		.addr = (uintptr_t)addr, .len = addr ? PAGE_BYTES : 0,
 	};
 	return cmd_knob(space, result);
 }

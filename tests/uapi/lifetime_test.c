@@ -199,8 +199,7 @@ TEST_F(early, agent_cannot_attach_to_an_exited_owner)
 static void post_attach(struct agent *agent, int gpu, uint64_t token)
 {
 	struct hmmrt_gpu_attach attach = {
-		.size = sizeof(attach),
-		.token = token,
+		.size = sizeof(attach), .token = token,
 	};
 	uint64_t args[] = { SYS_ioctl, (uint64_t)gpu, HMMRT_GPU_IOC_ATTACH,
 			    (uintptr_t)agent->shared->scratch };
@@ -448,8 +447,7 @@ TEST(undone_binding_leaves_nothing_mapped)
 	buf = FILLED(BLOCK_BYTES);
 
 	*answer = (struct hmmrt_gpu_bind){
-		.size = sizeof(*answer),
-		.space_fd = space,
+		.size = sizeof(*answer), .space_fd = space,
 	};
 	ASSERT_EQ(0, mprotect(answer, PAGE_BYTES, PROT_READ));
 	ASSERT_EQ(0, loop_start(&prefetcher, prefetch_both_ways, NULL));

@@ -473,8 +473,7 @@ static void step_knob(struct walk *walk)
 		.scope = range ? HMMRT_SCOPE_RANGE : HMMRT_SCOPE_SPACE,
 		.device_id = id_of(below(walk, MODEL_DEVICES)),
 		.addr = range ? (uintptr_t)walk_addr(walk, first) : 0,
-		.len = range ? count * PAGE_BYTES : 0,
-		.value = set ? value : 0,
+		.len = range ? count * PAGE_BYTES : 0, .value = set ? value : 0,
 	};
 	int rc;
 

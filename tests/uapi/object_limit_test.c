@@ -680,12 +680,9 @@ TEST_F(limit, process_at_its_quota_evicts_its_own_pages)
 static int limit_cgroup(int cgroup, uint64_t bytes, struct hmmrt_quota *quota)
 {
 	*quota = (struct hmmrt_quota){
-		.operation = HMMRT_QUOTA_SET,
-		.scope = HMMRT_QUOTA_OF_CGROUP,
-		.device_id = id_of(A),
-		.cgroup_fd = cgroup,
-		.limit_bytes = bytes,
-		.priority = HMMRT_PRIORITY_MAX,
+		.operation = HMMRT_QUOTA_SET, .scope = HMMRT_QUOTA_OF_CGROUP,
+		.device_id = id_of(A), .cgroup_fd = cgroup,
+		.limit_bytes = bytes, .priority = HMMRT_PRIORITY_MAX,
 	};
 	return cmd_quota(space, quota);
 }

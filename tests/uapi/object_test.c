@@ -444,11 +444,8 @@ TEST_F(object, access_with_unknown_values_is_einval)
 {
 	char *buf = MAPPED(1);
 	struct hmmrt_access arg = {
-		.size = sizeof(arg),
-		.addr = (uintptr_t)buf,
-		.len = PAGE_BYTES,
-		.operation = 2,
-		.device_id = id_of(A),
+		.size = sizeof(arg), .addr = (uintptr_t)buf, .len = PAGE_BYTES,
+		.operation = 2, .device_id = id_of(A),
 	};
 	const uint32_t bad[] = {
 		HMMRT_ACCESS_WRITE, HMMRT_ACCESS_EXEC,

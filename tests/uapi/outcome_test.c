@@ -39,11 +39,8 @@ FIXTURE_TEARDOWN(outcome)
 static int call(uint32_t location, const void *addr, size_t len, void *to)
 {
 	result = (struct hmmrt_prefetch){
-		.size = sizeof(result),
-		.addr = (uintptr_t)addr,
-		.len = len,
-		.location = location_of(location),
-		.outcomes = (uintptr_t)to,
+		.size = sizeof(result), .addr = (uintptr_t)addr, .len = len,
+		.location = location_of(location), .outcomes = (uintptr_t)to,
 	};
 	return cmd_raw(space, HMMRT_IOC_PREFETCH, &result);
 }

@@ -347,11 +347,8 @@ TEST_F(pages, larger_entries_are_filled_with_zeroes)
 	} later[PAGES + 1];
 	static struct hmmrt_page pages[PAGES];
 	struct hmmrt_pages request = {
-		.size = sizeof(request),
-		.addr = (uintptr_t)buf,
-		.len = LEN,
-		.pages = (uintptr_t)later,
-		.page_bytes = sizeof(struct later),
+		.size = sizeof(request), .addr = (uintptr_t)buf, .len = LEN,
+		.pages = (uintptr_t)later, .page_bytes = sizeof(struct later),
 	};
 
 	memset(later, 0xff, sizeof(later));

@@ -235,11 +235,8 @@ TEST_F(mapping, is_enabled_for_one_direction_of_one_pair)
 TEST_F(mapping, wrong_arguments_are_refused_and_change_nothing)
 {
 	struct hmmrt_peer arg = {
-		.size = sizeof(arg),
-		.device_id = id_of(A),
-		.peer_id = id_of(B),
-		.operation = HMMRT_PEER_ENABLE,
-		.__reserved = 1,
+		.size = sizeof(arg), .device_id = id_of(A), .peer_id = id_of(B),
+		.operation = HMMRT_PEER_ENABLE, .__reserved = 1,
 	};
 	int fresh = open_manager();
 

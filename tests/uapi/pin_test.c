@@ -20,9 +20,7 @@ static int ring_transfer(struct ring *ring, unsigned int op, int file,
 			 void *addr, size_t len)
 {
 	const struct io_uring_sqe entry = {
-		.opcode = (uint8_t)op,
-		.fd = file,
-		.addr = (uintptr_t)addr,
+		.opcode = (uint8_t)op, .fd = file, .addr = (uintptr_t)addr,
 		.len = (uint32_t)len,
 	};
 	struct io_uring_cqe result;

@@ -114,8 +114,7 @@ struct owner_told {
 static void be_owner(int pipe)
 {
 	struct owner_told told = {
-		.fd = open_manager(),
-		.buf = arena_anon(OWNED_BYTES),
+		.fd = open_manager(), .buf = arena_anon(OWNED_BYTES),
 	};
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -267,8 +266,7 @@ static void *ask(void *arg)
 TEST_F(tracer, query_that_waits_for_its_caller_keeps_no_memory)
 {
 	struct query query = {
-		.owner = &self->owner,
-		.len = PAGE_BYTES,
+		.owner = &self->owner, .len = PAGE_BYTES,
 		.locations = arena_anon(PAGE_BYTES),
 	};
 	int uffd = uffd_open();

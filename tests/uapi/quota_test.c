@@ -384,10 +384,8 @@ TEST_F(quota, privileged_setting_is_the_maximum)
 TEST_F(quota, bad_arguments_are_refused)
 {
 	const struct hmmrt_quota good = {
-		.operation = HMMRT_QUOTA_SET,
-		.scope = HMMRT_QUOTA_OF_SPACE,
-		.device_id = id_of(A),
-		.limit_bytes = BLOCK_BYTES,
+		.operation = HMMRT_QUOTA_SET, .scope = HMMRT_QUOTA_OF_SPACE,
+		.device_id = id_of(A), .limit_bytes = BLOCK_BYTES,
 	};
 	struct hmmrt_quota arg;
 

@@ -145,10 +145,7 @@ static void *change_until_stopped(void *arg)
 
 TEST_F(race, random_changes_under_busy_lanes)
 {
-	struct changer changer = {
-		.len = 4 * BLOCK_BYTES,
-		.seed = self->seed,
-	};
+	struct changer changer = { .len = 4 * BLOCK_BYTES, .seed = self->seed };
 	pthread_t thread;
 
 	changer.buf = ANON(changer.len);
@@ -246,8 +243,7 @@ TEST_F(race, prefetches_while_lanes_count_lose_no_write)
 	uint64_t *word;
 
 	movers[0] = (struct mover){
-		.buf = ANON(2 * BLOCK_BYTES),
-		.len = 2 * BLOCK_BYTES,
+		.buf = ANON(2 * BLOCK_BYTES), .len = 2 * BLOCK_BYTES,
 	};
 	/*
 	 * The second thread starts with the other direction, and moves a part.

@@ -616,9 +616,7 @@ TEST_F(space, interrupted_prefetch_goes_on_where_it_was)
 	const size_t len = 32 * BLOCK_BYTES;
 	char *buf = FILLED(len);
 	struct hmmrt_prefetch prefetch = {
-		.size = sizeof(prefetch),
-		.addr = (uintptr_t)buf,
-		.len = len,
+		.size = sizeof(prefetch), .addr = (uintptr_t)buf, .len = len,
 		.location = id_of(A),
 	};
 	unsigned int eintr = 0;

@@ -195,11 +195,8 @@ static int receive_and_try_everything(void *arg)
 static struct stolen steal(bool attached)
 {
 	return (struct stolen){
-		.space = space,
-		.gpu = session.devices[0].gpu,
-		.id = id_of(A),
-		.token = session.devices[0].token,
-		.attached = attached,
+		.space = space, .gpu = session.devices[0].gpu, .id = id_of(A),
+		.token = session.devices[0].token, .attached = attached,
 		.buf = buf,
 	};
 }
@@ -241,21 +238,16 @@ TEST_F(bound, agent_is_refused_the_space)
 {
 	const uintptr_t out = (uintptr_t)agent_of(A)->shared->scratch + 1024;
 	struct hmmrt_residency residency = {
-		.size = sizeof(residency),
-		.addr = (uintptr_t)buf,
-		.len = PAGE_BYTES,
-		.locations = out,
+		.size = sizeof(residency), .addr = (uintptr_t)buf,
+		.len = PAGE_BYTES, .locations = out,
 	};
 	struct hmmrt_pages pages = {
-		.size = sizeof(pages),
-		.addr = (uintptr_t)buf,
-		.len = PAGE_BYTES,
-		.pages = out,
+		.size = sizeof(pages), .addr = (uintptr_t)buf,
+		.len = PAGE_BYTES, .pages = out,
 		.page_bytes = sizeof(struct hmmrt_page),
 	};
 	struct hmmrt_range_attributes attributes = {
-		.size = sizeof(attributes),
-		.addr = (uintptr_t)buf,
+		.size = sizeof(attributes), .addr = (uintptr_t)buf,
 		.len = PAGE_BYTES,
 	};
 	struct hmmrt_events_open ring =

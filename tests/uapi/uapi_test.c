@@ -666,10 +666,7 @@ TEST(bind_waits_for_the_given_time)
 {
 	const struct itimerval soon = { .it_value.tv_usec = 200000 };
 	struct sigaction action = { .sa_handler = on_alarm };
-	struct hmmrt_gpu_bind bind = {
-		.size = sizeof(bind),
-		.__reserved = 1,
-	};
+	struct hmmrt_gpu_bind bind = { .size = sizeof(bind), .__reserved = 1 };
 	struct session session;
 	pthread_t thread;
 	double began;

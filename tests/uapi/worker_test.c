@@ -276,11 +276,8 @@ static void child_prefetch(bool uffd)
 	char *buf = arena_anon(LEN);
 	int manager = open_manager(), fd = open_faulty(0);
 	struct hmmrt_prefetch arg = {
-		.size = sizeof(arg),
-		.addr = (uintptr_t)buf,
-		.len = LEN,
-		.location = id_of(A),
-		.outcomes = (uintptr_t)at,
+		.size = sizeof(arg), .addr = (uintptr_t)buf, .len = LEN,
+		.location = id_of(A), .outcomes = (uintptr_t)at,
 	};
 
 	if (!at || !buf || fd < 0 || cmd_space_create(manager))
@@ -398,11 +395,8 @@ static int child_lock(void)
 		access_something,
 	};
 	struct locker locker = {
-		.file = file_page(),
-		.buf = arena_anon(LEN),
-		.manager = open_manager(),
-		.fd = open_faulty(0),
-		.id = id_of(A),
+		.file = file_page(), .buf = arena_anon(LEN),
+		.manager = open_manager(), .fd = open_faulty(0), .id = id_of(A),
 	};
 	pthread_t thread;
 
@@ -481,8 +475,7 @@ static void *create_space(void *arg)
 static int child_create_space(void)
 {
 	struct locker locker = {
-		.file = file_page(),
-		.manager = open_manager(),
+		.file = file_page(), .manager = open_manager(),
 	};
 	pthread_t threads[2];
 

@@ -181,8 +181,7 @@ static void child_run(struct agent_shared *shared, pid_t owner,
 		      unsigned int nr_lanes)
 {
 	struct sigaction fault = {
-		.sa_sigaction = on_fault,
-		.sa_flags = SA_SIGINFO | SA_NODEFER,
+		.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER,
 	};
 	struct sigaction storm = { .sa_handler = on_storm };
 
@@ -376,8 +375,7 @@ int agent_ioctl(struct agent *agent, int fd, unsigned int cmd, void *arg,
 int agent_attach(struct agent *agent, int gpu, uint64_t token)
 {
 	struct hmmrt_gpu_attach attach = {
-		.size = sizeof(attach),
-		.token = token,
+		.size = sizeof(attach), .token = token,
 	};
 
 	return agent_ioctl(agent, gpu, HMMRT_GPU_IOC_ATTACH, &attach,

@@ -42,8 +42,7 @@ int cmd_info(int fd, struct hmmrt_info *info)
 int cmd_device_info(int fd, uint32_t id, struct hmmrt_device_info *info)
 {
 	*info = (struct hmmrt_device_info){
-		.size = sizeof(*info),
-		.device_id = id,
+		.size = sizeof(*info), .device_id = id,
 	};
 	return cmd_raw(fd, HMMRT_IOC_DEVICE_INFO, info);
 }
@@ -59,9 +58,7 @@ int cmd_prefetch(int fd, const void *addr, size_t len, uint32_t location,
 		 struct hmmrt_prefetch *result)
 {
 	struct hmmrt_prefetch prefetch = {
-		.size = sizeof(prefetch),
-		.addr = (uintptr_t)addr,
-		.len = len,
+		.size = sizeof(prefetch), .addr = (uintptr_t)addr, .len = len,
 		.location = location,
 	};
 	int rc = cmd_raw(fd, HMMRT_IOC_PREFETCH, &prefetch);
@@ -74,9 +71,7 @@ int cmd_prefetch(int fd, const void *addr, size_t len, uint32_t location,
 int cmd_residency(int fd, const void *addr, size_t len, uint32_t *locations)
 {
 	struct hmmrt_residency residency = {
-		.size = sizeof(residency),
-		.addr = (uintptr_t)addr,
-		.len = len,
+		.size = sizeof(residency), .addr = (uintptr_t)addr, .len = len,
 		.locations = (uintptr_t)locations,
 	};
 
@@ -86,11 +81,8 @@ int cmd_residency(int fd, const void *addr, size_t len, uint32_t *locations)
 int cmd_pages(int fd, const void *addr, size_t len, struct hmmrt_page *pages)
 {
 	struct hmmrt_pages arg = {
-		.size = sizeof(arg),
-		.addr = (uintptr_t)addr,
-		.len = len,
-		.pages = (uintptr_t)pages,
-		.page_bytes = sizeof(*pages),
+		.size = sizeof(arg), .addr = (uintptr_t)addr, .len = len,
+		.pages = (uintptr_t)pages, .page_bytes = sizeof(*pages),
 	};
 
 	return cmd_raw(fd, HMMRT_IOC_PAGES, &arg);
@@ -99,8 +91,7 @@ int cmd_pages(int fd, const void *addr, size_t len, struct hmmrt_page *pages)
 int cmd_stats(int fd, uint32_t device, struct hmmrt_stats *stats)
 {
 	*stats = (struct hmmrt_stats){
-		.size = sizeof(*stats),
-		.device_id = device,
+		.size = sizeof(*stats), .device_id = device,
 	};
 	return cmd_raw(fd, HMMRT_IOC_STATS, stats);
 }
@@ -109,9 +100,7 @@ int cmd_exclusive(int fd, const volatile void *addr, size_t len,
 		  uint32_t device, struct hmmrt_exclusive *result)
 {
 	struct hmmrt_exclusive exclusive = {
-		.size = sizeof(exclusive),
-		.addr = (uintptr_t)addr,
-		.len = len,
+		.size = sizeof(exclusive), .addr = (uintptr_t)addr, .len = len,
 		.device_id = device,
 	};
 	int rc = cmd_raw(fd, HMMRT_IOC_EXCLUSIVE, &exclusive);
@@ -125,12 +114,8 @@ int cmd_advise(int fd, const volatile void *addr, size_t len, uint32_t advice,
 	       uint32_t location, uint64_t value)
 {
 	struct hmmrt_advise advise = {
-		.size = sizeof(advise),
-		.addr = (uintptr_t)addr,
-		.len = len,
-		.advice = advice,
-		.location = location,
-		.value = value,
+		.size = sizeof(advise), .addr = (uintptr_t)addr, .len = len,
+		.advice = advice, .location = location, .value = value,
 	};
 
 	return cmd_raw(fd, HMMRT_IOC_ADVISE, &advise);
@@ -140,8 +125,7 @@ int cmd_range_attributes(int fd, const volatile void *addr, size_t len,
 			 struct hmmrt_range_attributes *attributes)
 {
 	*attributes = (struct hmmrt_range_attributes){
-		.size = sizeof(*attributes),
-		.addr = (uintptr_t)addr,
+		.size = sizeof(*attributes), .addr = (uintptr_t)addr,
 		.len = len,
 	};
 	return cmd_raw(fd, HMMRT_IOC_RANGE_ATTRIBUTES, attributes);
@@ -151,9 +135,7 @@ int cmd_peer(int fd, uint32_t device, uint32_t peer, uint32_t operation,
 	     struct hmmrt_peer *result)
 {
 	struct hmmrt_peer arg = {
-		.size = sizeof(arg),
-		.device_id = device,
-		.peer_id = peer,
+		.size = sizeof(arg), .device_id = device, .peer_id = peer,
 		.operation = operation,
 	};
 	int rc = cmd_raw(fd, HMMRT_IOC_PEER, &arg);
@@ -173,11 +155,8 @@ int cmd_set_knob(int fd, uint32_t scope, uint32_t device, uint32_t knob,
 		 uint32_t value)
 {
 	struct hmmrt_knob arg = {
-		.knob = knob,
-		.operation = HMMRT_KNOB_SET,
-		.scope = scope,
-		.device_id = device,
-		.value = value,
+		.knob = knob, .operation = HMMRT_KNOB_SET, .scope = scope,
+		.device_id = device, .value = value,
 	};
 
 	return cmd_knob(fd, &arg);
@@ -186,9 +165,7 @@ int cmd_set_knob(int fd, uint32_t scope, uint32_t device, uint32_t knob,
 int cmd_unset_knob(int fd, uint32_t scope, uint32_t device, uint32_t knob)
 {
 	struct hmmrt_knob arg = {
-		.knob = knob,
-		.operation = HMMRT_KNOB_UNSET,
-		.scope = scope,
+		.knob = knob, .operation = HMMRT_KNOB_UNSET, .scope = scope,
 		.device_id = device,
 	};
 
@@ -199,13 +176,9 @@ int cmd_set_range_knob(int fd, const volatile void *addr, size_t len,
 		       uint32_t device, uint32_t knob, uint32_t value)
 {
 	struct hmmrt_knob arg = {
-		.knob = knob,
-		.operation = HMMRT_KNOB_SET,
-		.scope = HMMRT_SCOPE_RANGE,
-		.device_id = device,
-		.addr = (uintptr_t)addr,
-		.len = len,
-		.value = value,
+		.knob = knob, .operation = HMMRT_KNOB_SET,
+		.scope = HMMRT_SCOPE_RANGE, .device_id = device,
+		.addr = (uintptr_t)addr, .len = len, .value = value,
 	};
 
 	return cmd_knob(fd, &arg);
@@ -220,8 +193,7 @@ int cmd_quota(int fd, struct hmmrt_quota *quota)
 int cmd_get_quota(int fd, uint32_t device, struct hmmrt_quota *quota)
 {
 	*quota = (struct hmmrt_quota){
-		.operation = HMMRT_QUOTA_GET,
-		.scope = HMMRT_QUOTA_OF_SPACE,
+		.operation = HMMRT_QUOTA_GET, .scope = HMMRT_QUOTA_OF_SPACE,
 		.device_id = device,
 	};
 	return cmd_quota(fd, quota);
@@ -231,11 +203,8 @@ int cmd_set_quota(int fd, uint32_t device, uint64_t limit, uint32_t priority,
 		  struct hmmrt_quota *quota)
 {
 	struct hmmrt_quota arg = {
-		.operation = HMMRT_QUOTA_SET,
-		.scope = HMMRT_QUOTA_OF_SPACE,
-		.device_id = device,
-		.limit_bytes = limit,
-		.priority = priority,
+		.operation = HMMRT_QUOTA_SET, .scope = HMMRT_QUOTA_OF_SPACE,
+		.device_id = device, .limit_bytes = limit, .priority = priority,
 	};
 	int rc = cmd_quota(fd, &arg);
 
@@ -247,11 +216,8 @@ int cmd_set_quota(int fd, uint32_t device, uint64_t limit, uint32_t priority,
 int cmd_object_create(int fd, size_t bytes, uint32_t location, uint32_t flags)
 {
 	struct hmmrt_object_create create = {
-		.size = sizeof(create),
-		.flags = flags,
-		.bytes = bytes,
-		.location = location,
-		.out_fd = -1,
+		.size = sizeof(create), .flags = flags, .bytes = bytes,
+		.location = location, .out_fd = -1,
 	};
 	int rc = cmd_raw(fd, HMMRT_IOC_OBJECT_CREATE, &create);
 
@@ -278,11 +244,8 @@ int cmd_set_access(int fd, const volatile void *addr, size_t len,
 		   uint32_t device, uint32_t access)
 {
 	struct hmmrt_access arg = {
-		.size = sizeof(arg),
-		.addr = (uintptr_t)addr,
-		.len = len,
-		.operation = HMMRT_ACCESS_SET,
-		.device_id = device,
+		.size = sizeof(arg), .addr = (uintptr_t)addr, .len = len,
+		.operation = HMMRT_ACCESS_SET, .device_id = device,
 		.access = access,
 	};
 
@@ -293,11 +256,8 @@ int cmd_get_access(int fd, const volatile void *addr, size_t len,
 		   uint32_t device, uint32_t *access)
 {
 	struct hmmrt_access arg = {
-		.size = sizeof(arg),
-		.addr = (uintptr_t)addr,
-		.len = len,
-		.operation = HMMRT_ACCESS_GET,
-		.device_id = device,
+		.size = sizeof(arg), .addr = (uintptr_t)addr, .len = len,
+		.operation = HMMRT_ACCESS_GET, .device_id = device,
 	};
 	int rc = cmd_raw(fd, HMMRT_IOC_ACCESS, &arg);
 
@@ -309,9 +269,7 @@ int cmd_bind_wait(int gpu, int space, uint32_t msec,
 		  struct hmmrt_gpu_bind *bind)
 {
 	*bind = (struct hmmrt_gpu_bind){
-		.size = sizeof(*bind),
-		.space_fd = space,
-		.wait_msec = msec,
+		.size = sizeof(*bind), .space_fd = space, .wait_msec = msec,
 	};
 	return cmd_raw(gpu, HMMRT_GPU_IOC_BIND, bind);
 }
@@ -329,8 +287,7 @@ int cmd_bind_next(int gpu, int space, struct hmmrt_gpu_bind *bind)
 int cmd_attach(int gpu, uint64_t token)
 {
 	struct hmmrt_gpu_attach attach = {
-		.size = sizeof(attach),
-		.token = token,
+		.size = sizeof(attach), .token = token,
 	};
 
 	return cmd_raw(gpu, HMMRT_GPU_IOC_ATTACH, &attach);

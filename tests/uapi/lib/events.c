@@ -9,10 +9,8 @@
 struct hmmrt_events_open events_request(uint32_t scope, uint32_t events)
 {
 	return (struct hmmrt_events_open){
-		.size = sizeof(struct hmmrt_events_open),
-		.scope = scope,
-		.events = events,
-		.types = HMMRT_EVENTS_EVERY_TYPE,
+		.size = sizeof(struct hmmrt_events_open), .scope = scope,
+		.events = events, .types = HMMRT_EVENTS_EVERY_TYPE,
 		.wake_events = 1,
 	};
 }

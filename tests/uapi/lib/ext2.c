@@ -53,8 +53,7 @@ static int make_image(void)
 static int attach_loop(int image, char *loop, size_t size)
 {
 	struct loop_config config = {
-		.fd = (unsigned int)image,
-		.info.lo_flags = LO_FLAGS_AUTOCLEAR,
+		.fd = (unsigned int)image, .info.lo_flags = LO_FLAGS_AUTOCLEAR,
 	};
 	int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
 	int number, fd, held = -1;

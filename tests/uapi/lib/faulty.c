@@ -152,8 +152,7 @@ int faulty_range(int fd, unsigned int call, const volatile void *addr,
 		 size_t len)
 {
 	struct hmmrt_faulty_range range = {
-		.addr = (uintptr_t)addr,
-		.len = len,
+		.addr = (uintptr_t)addr, .len = len,
 	};
 
 	return ioctl(fd, call, &range) ? -errno : 0;

@@ -21,8 +21,7 @@ static void reply(const struct fuse_server *server,
 		  size_t len)
 {
 	struct fuse_out_header out = {
-		.len = (uint32_t)(sizeof(out) + len),
-		.error = error,
+		.len = (uint32_t)(sizeof(out) + len), .error = error,
 		.unique = in->unique,
 	};
 	struct iovec parts[] = {
@@ -37,11 +36,9 @@ static void reply(const struct fuse_server *server,
 static struct fuse_attr attributes(uint64_t node)
 {
 	return (struct fuse_attr){
-		.ino = node,
-		.size = node == FILE_NODE ? FUSE_FILE_BYTES : 0,
+		.ino = node, .size = node == FILE_NODE ? FUSE_FILE_BYTES : 0,
 		.mode = node == FILE_NODE ? S_IFREG | 0600 : S_IFDIR | 0700,
-		.nlink = 1,
-		.blksize = PAGE_BYTES,
+		.nlink = 1, .blksize = PAGE_BYTES,
 	};
 }
 
@@ -70,14 +67,12 @@ static void serve_read(struct fuse_server *server,
 static void serve(struct fuse_server *server, const struct fuse_in_header *in)
 {
 	struct fuse_entry_out entry = {
-		.nodeid = FILE_NODE,
-		.attr = attributes(FILE_NODE),
+		.nodeid = FILE_NODE, .attr = attributes(FILE_NODE),
 	};
 	struct fuse_attr_out attr = { .attr = attributes(in->nodeid) };
 	struct fuse_open_out opened = { .fh = 1 };
 	struct fuse_init_out init = {
-		.major = FUSE_KERNEL_VERSION,
-		.minor = 31,
+		.major = FUSE_KERNEL_VERSION, .minor = 31,
 		.max_write = PAGE_BYTES,
 	};
 

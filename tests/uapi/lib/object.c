@@ -140,9 +140,7 @@ int message_receive(int socket, int *fd, uint64_t *number)
 	union control control;
 	struct iovec part = { number, sizeof(*number) };
 	struct msghdr message = {
-		.msg_iov = &part,
-		.msg_iovlen = 1,
-		.msg_control = &control,
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
 		.msg_controllen = sizeof(control),
 	};
 	ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);

@@ -191,9 +191,7 @@ static void step_create(struct object_walk *walk)
 	if (fd < 0)
 		return;
 	*object = (struct object){
-		.fd = fd,
-		.pages = blocks * BLOCK_PAGES,
-		.location = location,
+		.fd = fd, .pages = blocks * BLOCK_PAGES, .location = location,
 		.migratable = migratable,
 	};
 }
@@ -233,9 +231,7 @@ static void step_map(struct object_walk *walk)
 	model_unmap(walk, at, count, HOLE);
 	for (unsigned int i = 0; i < count; i++)
 		walk->pages[at + i] = (struct page){
-			.kind = SHOWN,
-			.object = index,
-			.index = first + i,
+			.kind = SHOWN, .object = index, .index = first + i,
 			.prot = prot,
 		};
 }

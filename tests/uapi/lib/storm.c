@@ -15,8 +15,7 @@ static void on_signal(int sig)
 void storm_restarts(void)
 {
 	struct sigaction action = {
-		.sa_handler = on_signal,
-		.sa_flags = SA_RESTART,
+		.sa_handler = on_signal, .sa_flags = SA_RESTART,
 	};
 
 	sigaction(SIGUSR1, &action, NULL);

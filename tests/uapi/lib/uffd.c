@@ -51,8 +51,7 @@ int uffd_fill(int uffd, const void *addr, uint64_t value)
 	uint64_t page[PAGE_BYTES / sizeof(uint64_t)]
 		__attribute__((aligned(PAGE_BYTES))) = { value };
 	struct uffdio_copy copy = {
-		.dst = (uintptr_t)addr,
-		.src = (uintptr_t)page,
+		.dst = (uintptr_t)addr, .src = (uintptr_t)page,
 		.len = PAGE_BYTES,
 	};
 

@@ -173,8 +173,7 @@ static struct expected device_touches(struct world *world, struct page *page,
 				      unsigned int dev, bool write)
 {
 	struct expected expected = {
-		.mapped = BY(dev),
-		.written = write ? BY(dev) : 0,
+		.mapped = BY(dev), .written = write ? BY(dev) : 0,
 		.no_duplicates = write,
 	};
 	enum location before = page->at;
@@ -219,8 +218,7 @@ static struct expected cpu_touches(struct world *world, struct page *page,
 				   bool write)
 {
 	struct expected expected = {
-		.mapped = BY(CPU),
-		.written = write ? BY(CPU) : 0,
+		.mapped = BY(CPU), .written = write ? BY(CPU) : 0,
 		.no_duplicates = write,
 		.duplicates = write ? 0 : page->view.duplicates,
 	};
@@ -439,10 +437,8 @@ static void prefetch(struct world *world, struct page *page, enum location to)
 {
 	uint8_t outcome = 0xff;
 	struct hmmrt_prefetch arg = {
-		.size = sizeof(arg),
-		.addr = (uintptr_t)page->addr,
-		.len = PAGE_BYTES,
-		.location = world_location_id(world, to),
+		.size = sizeof(arg), .addr = (uintptr_t)page->addr,
+		.len = PAGE_BYTES, .location = world_location_id(world, to),
 		.outcomes = (uintptr_t)&outcome,
 	};
 	struct expected expected;
