@@ -32,8 +32,7 @@ TEST_F(accessed_by, maps_pages_without_faults_or_migration)
 
 	ASSERT_EQ(0, advise_at(buf, BLOCK_BYTES, SET_ACCESSED_BY, A));
 	ASSERT_EQ(BLOCK_BYTES / PAGE_BYTES, mapped(0));
-	ASSERT_DONE(dev_fill(A, buf, BLOCK_BYTES, 7));
-	ASSERT_EQ(-1, pages_check(buf, BLOCK_BYTES, 7));
+	ASSERT_FILLS(A, buf, BLOCK_BYTES, 7);
 	ASSERT_AT(HOST, buf, BLOCK_BYTES);
 	ASSERT_EQ(before, faults(0));
 }
@@ -47,10 +46,8 @@ TEST_F(accessed_by, pages_are_mapped_again_after_each_invalidation)
 	ASSERT_EQ(0, advise_at(buf, GRANULE_BYTES, SET_ACCESSED_BY, A));
 	before = faults(0);
 	/* Prefetch to the other device; CPU faults then migrate it back. */
-	ASSERT_EQ(0, prefetch(B, buf, GRANULE_BYTES));
-	ASSERT_AT(B, buf, GRANULE_BYTES);
-	ASSERT_EQ(-1, pages_check(buf, GRANULE_BYTES, 1));
-	ASSERT_AT(HOST, buf, GRANULE_BYTES);
+	MOVE(B, buf, GRANULE_BYTES);
+	ASSERT_LEFT(HOST, buf, GRANULE_BYTES, 1);
 	ASSERT_TRUE(wait_mapped(0, 2 * pages));
 	ASSERT_VALUE(pages * (pages + 1) / 2, dev_sum(A, buf, GRANULE_BYTES));
 	/* Removing the write permission invalidates the entries again. */
@@ -93,8 +90,7 @@ TEST_F(accessed_by, unbind_while_worker_has_queued_blocks)
 	ASSERT_EQ(0, advise_at(buf, 4 * BLOCK_BYTES, SET_ACCESSED_BY, A));
 	for (unsigned int i = 0; i < 50; i++) {
 		ASSERT_EQ(0, mprotect(buf, 4 * BLOCK_BYTES, PROT_READ));
-		ASSERT_EQ(0, mprotect(buf, 4 * BLOCK_BYTES,
-				      PROT_READ | PROT_WRITE));
+		ASSERT_EQ(0, mprotect(buf, 4 * BLOCK_BYTES, RW));
 	}
 	session_unbind(&session, A);
 	ASSERT_EQ(0, mprotect(buf, 4 * BLOCK_BYTES, PROT_READ));

@@ -84,8 +84,7 @@ TEST_F(limit, ranges_over_the_limit_are_refused)
 TEST_F(limit, access_to_objects_survives_a_hole_over_the_limit)
 {
 	int object = cmd_object_create(space, 2 * BLOCK_BYTES, id_of(A), 0);
-	char *mapped = NOT_NULL(
-		object_map(object, 2 * BLOCK_BYTES, PROT_READ | PROT_WRITE, 0));
+	char *mapped = NOT_NULL(object_map(object, 2 * BLOCK_BYTES, RW, 0));
 	char *tail = mapped + BLOCK_BYTES;
 	unsigned int ranges = 1;
 	uint32_t access = 0;

@@ -436,7 +436,7 @@ TEST_F(advice, munmap_and_mremap_drop_advice_of_their_range_only)
 	ASSERT_EQ(0, advise(buf, 8 * PAGE_BYTES, SET_NO_MIGRATE));
 	ASSERT_EQ(0, madvise(buf, 8 * PAGE_BYTES, MADV_DONTNEED));
 	ASSERT_EQ(0, mprotect(buf, 8 * PAGE_BYTES, PROT_READ));
-	ASSERT_EQ(0, mprotect(buf, 8 * PAGE_BYTES, PROT_READ | PROT_WRITE));
+	ASSERT_EQ(0, mprotect(buf, 8 * PAGE_BYTES, RW));
 	pid = FORK();
 	if (!pid)
 		_exit(munmap(buf, 8 * PAGE_BYTES) ? 1 : 0);
@@ -462,7 +462,7 @@ TEST_F(advice, munmap_and_mremap_drop_advice_of_their_range_only)
 TEST_F_TIMEOUT(advice, sparse_terabyte_is_advised_quickly, 300)
 {
 	const size_t len = 1ul << 40;
-	char *buf = mmap(NULL, len, PROT_READ | PROT_WRITE,
+	char *buf = mmap(NULL, len, RW,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	uint64_t begin = now_ns();
 
@@ -482,7 +482,7 @@ TEST_F_TIMEOUT(advice, sparse_terabyte_is_advised_quickly, 300)
 TEST_F_TIMEOUT(advice, alternating_ranges_are_all_stored, 300)
 {
 	const size_t count = 20000;
-	char *buf = mmap(NULL, count * PAGE_BYTES, PROT_READ | PROT_WRITE,
+	char *buf = mmap(NULL, count * PAGE_BYTES, RW,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	ASSERT_NE(MAP_FAILED, buf);
@@ -524,12 +524,10 @@ TEST_F(advice, preferred_host_keeps_pages_in_system_memory)
 		  advise_at(buf, GRANULE_BYTES, SET_PREFERRED_LOCATION, HOST));
 	ASSERT_VALUE(1, dev_read(A, buf));
 	ASSERT_DONE(dev_fill(A, buf, GRANULE_BYTES, 9));
-	ASSERT_AT(HOST, buf, GRANULE_BYTES);
-	ASSERT_EQ(-1, pages_check(buf, GRANULE_BYTES, 9));
+	ASSERT_HAS(HOST, buf, GRANULE_BYTES, 9);
 	ASSERT_EQ(0, stats_of(A).out_migrated_to_device);
 	/* A prefetch moves the pages regardless. Faults leave them there. */
-	ASSERT_EQ(0, prefetch(A, buf, GRANULE_BYTES));
-	ASSERT_AT(A, buf, GRANULE_BYTES);
+	MOVE(A, buf, GRANULE_BYTES);
 	ASSERT_EQ(-1, pages_check(buf, GRANULE_BYTES, 9));
 	ASSERT_EQ(0, advise(buf, GRANULE_BYTES, UNSET_PREFERRED_LOCATION));
 	ASSERT_VALUE(9, dev_read(B, buf));
@@ -583,8 +581,7 @@ TEST_F(advice, no_migrate_stops_migration_by_faults_and_prefetches)
 	ASSERT_EQ(0, result.out_pages_moved);
 	ASSERT_EQ(GRANULE_BYTES / PAGE_BYTES,
 		  result.out_stayed[HMMRT_STAY_POLICY]);
-	ASSERT_DONE(dev_fill(A, buf, GRANULE_BYTES, 5));
-	ASSERT_EQ(-1, pages_check(buf, GRANULE_BYTES, 5));
+	ASSERT_FILLS(A, buf, GRANULE_BYTES, 5);
 	ASSERT_AT(HOST, buf, GRANULE_BYTES);
 }
 
@@ -608,8 +605,7 @@ TEST_F(advice, granularity_sets_the_pages_moved_per_fault)
 	char *buf = ANON(BLOCK_BYTES);
 
 	for (size_t grain = PAGE_BYTES; grain <= BLOCK_BYTES; grain *= 8) {
-		pages_fill(buf, BLOCK_BYTES, 1);
-		ASSERT_EQ(0, prefetch(HOST, buf, BLOCK_BYTES));
+		PLACE(HOST, buf, BLOCK_BYTES, 1);
 		ASSERT_EQ(0, advise_value(buf, BLOCK_BYTES, SET_GRANULARITY,
 					  grain));
 		ASSERT_VALUE(1 + BLOCK_BYTES / PAGE_BYTES / 2,

@@ -37,8 +37,7 @@ FIXTURE_SETUP(coherent)
 		SKIP(_exit(SKIPPED), "no memory for coherent devices");
 	DEVICES_SETUP(.devices = 2, .lanes = 2, .bytes = LEN,
 		      .load = at(starts[0], 0));
-	ASSERT_EQ(0, prefetch(A, buf, LEN));
-	ASSERT_AT(A, buf, LEN);
+	MOVE(A, buf, LEN);
 }
 
 FIXTURE_TEARDOWN(coherent)
@@ -74,8 +73,7 @@ TEST_F(coherent, cpu_uses_device_memory_in_place)
 	pages_fill(buf, LEN, 1000);
 	EXPECT_AT(A, buf, LEN);
 	ASSERT_VALUE(1000, dev_read(A, buf));
-	ASSERT_DONE(dev_fill(A, buf, LEN, 5000));
-	ASSERT_EQ(-1, pages_check(buf, LEN, 5000));
+	ASSERT_FILLS(A, buf, LEN, 5000);
 	EXPECT_AT(A, buf, LEN);
 	stats = stats_of(A);
 	EXPECT_EQ(0, stats.out_cpu_faults);
@@ -91,8 +89,7 @@ TEST_F(coherent, fault_moves_pages_to_the_device)
 
 	pages_fill(buf, BLOCK_BYTES, 7);
 	ASSERT_SUM(A, buf, BLOCK_BYTES, 7);
-	EXPECT_AT(A, buf, BLOCK_BYTES);
-	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, 7));
+	EXPECT_HAS(A, buf, BLOCK_BYTES, 7);
 	/*
 	 * Pages that were never written read as zero, without old device
 	 * contents.
@@ -153,8 +150,7 @@ TEST_F(coherent, prefetch_moves_pages_both_ways)
 /* Between memory that the CPU can map and memory that it cannot map. */
 TEST_F(coherent, pages_migrate_to_another_device_and_back)
 {
-	ASSERT_EQ(0, prefetch(B, buf, LEN));
-	ASSERT_AT(B, buf, LEN);
+	MOVE(B, buf, LEN);
 	ASSERT_EQ(0, device_used_bytes(space, id_of(A)));
 	ASSERT_VALUE(1, dev_read(B, buf));
 	ASSERT_DONE(dev_fill(B, buf, LEN, 300));
@@ -197,8 +193,7 @@ TEST_F(coherent, fork_copies_on_write)
 TEST_F(coherent, write_after_a_child_exited_happens_in_place)
 {
 	ASSERT_EQ(0, IN_CHILD(0));
-	ASSERT_DONE(dev_fill(A, buf, LEN, 40));
-	EXPECT_EQ(-1, pages_check(buf, LEN, 40));
+	EXPECT_FILLS(A, buf, LEN, 40);
 	EXPECT_AT(A, buf, LEN);
 	EXPECT_EQ(PAGES(LEN), stats_of(A).out_migrated_to_device);
 }
@@ -209,9 +204,8 @@ TEST_F(coherent, write_after_mprotect_ro_and_rw_happens_in_place)
 	ASSERT_EQ(0, mprotect(buf, LEN, PROT_READ));
 	ASSERT_VALUE(5, dev_read(A, buf));
 	ASSERT_REFUSED(SIGSEGV, EACCES, dev_write(A, buf, 6));
-	ASSERT_EQ(0, mprotect(buf, LEN, PROT_READ | PROT_WRITE));
-	ASSERT_DONE(dev_fill(A, buf, LEN, 9));
-	EXPECT_EQ(-1, pages_check(buf, LEN, 9));
+	ASSERT_EQ(0, mprotect(buf, LEN, RW));
+	EXPECT_FILLS(A, buf, LEN, 9);
 	EXPECT_AT(A, buf, LEN);
 	EXPECT_EQ(0, stats_of(A).out_migrated_to_host);
 }
@@ -232,10 +226,8 @@ TEST_F(coherent, mremap_leaves_pages_on_the_device)
 
 	ASSERT_EQ(moved,
 		  mremap(buf, LEN, LEN, MREMAP_MAYMOVE | MREMAP_FIXED, moved));
-	EXPECT_AT(A, moved, LEN);
-	EXPECT_EQ(-1, pages_check(moved, LEN, 1));
-	ASSERT_DONE(dev_fill(A, moved, LEN, 60));
-	EXPECT_EQ(-1, pages_check(moved, LEN, 60));
+	EXPECT_HAS(A, moved, LEN, 1);
+	EXPECT_FILLS(A, moved, LEN, 60);
 }
 
 /*
@@ -247,8 +239,7 @@ TEST_F(coherent, madv_free_and_madv_pageout_leave_device_pages)
 	ASSERT_EQ(0, madvise(buf, LEN, MADV_FREE));
 	ASSERT_DONE(dev_fill(A, buf, LEN, 20));
 	ASSERT_EQ(0, madvise(buf, LEN, MADV_PAGEOUT));
-	EXPECT_EQ(-1, pages_check(buf, LEN, 20));
-	EXPECT_AT(A, buf, LEN);
+	EXPECT_LEFT(A, buf, LEN, 20);
 }
 
 /* --- use by the kernel ---------------------------------------------------- */
@@ -262,8 +253,7 @@ TEST_F(coherent, direct_io_reaches_device_memory)
 	ASSERT_DONE(dev_fill(A, buf, BLOCK_BYTES, 0));
 	ASSERT_EQ(BLOCK_BYTES, pread(fd, buf, BLOCK_BYTES, 0));
 	ASSERT_VALUE(512, dev_read(A, buf + BLOCK_BYTES - PAGE_BYTES));
-	EXPECT_EQ(-1, pages_check(buf, LEN, 1));
-	EXPECT_AT(A, buf, LEN);
+	EXPECT_LEFT(A, buf, LEN, 1);
 	close(fd);
 }
 
@@ -316,8 +306,7 @@ TEST_F(coherent, pages_over_device_size_are_mapped_remotely)
 	EXPECT_EQ(BLOCK_PAGES, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
 	ASSERT_SUM(A, more, len, 1);
 	EXPECT_EQ(BLOCK_PAGES, count_at(HOST, more, len));
-	ASSERT_DONE(dev_fill(A, more, len, 100));
-	EXPECT_EQ(-1, pages_check(more, len, 100));
+	EXPECT_FILLS(A, more, len, 100);
 	EXPECT_EQ(-1, pages_check(buf, LEN, 1));
 }
 
@@ -375,8 +364,7 @@ TEST_F(coherent, processes_do_not_see_each_others_memory)
 		pids[i] = CHILD(-use_as_another_process(1 + i * 1000000));
 	}
 	for (unsigned int i = 0; i < 20; i++) {
-		ASSERT_DONE(dev_fill(A, buf, LEN, i));
-		ASSERT_EQ(-1, pages_check(buf, LEN, i));
+		ASSERT_FILLS(A, buf, LEN, i);
 	}
 	for (unsigned int i = 0; i < 2; i++)
 		EXPECT_EQ(0, process_wait(pids[i]));
@@ -590,8 +578,7 @@ FIXTURE_TEARDOWN(mirrors)
 		return;
 	for (unsigned int i = 0; i < 4; i++)
 		close(mirror[i]);
-	EXPECT_EQ(-1, pages_check(buf, LEN, 1));
-	EXPECT_AT(HOST, buf, LEN);
+	EXPECT_LEFT(HOST, buf, LEN, 1);
 	close(space);
 	EXPECT_EQ(0, module_remove("hmmrt_dmirror"));
 	free(data);
@@ -649,8 +636,7 @@ TEST_F(mirrors, exclusive_access_migrates_coherent_pages_back)
 	EXPECT_EQ(0, count_at(HOST, buf + len, LEN - len));
 	/* The exclusive access does not block the eviction. */
 	ASSERT_EQ(0, call(2, HMM_DMIRROR_RELEASE, LEN, NULL));
-	EXPECT_EQ(-1, pages_check(buf, LEN, 1));
-	EXPECT_AT(HOST, buf, LEN);
+	EXPECT_LEFT(HOST, buf, LEN, 1);
 	EXPECT_EQ(0, call(3, HMM_DMIRROR_CHECK_EXCLUSIVE, len, NULL));
 }
 

@@ -77,8 +77,7 @@ static void count_object(struct __test_metadata *_metadata, size_t page,
 	int object = FD(cmd_object_create(space, 3 * BLOCK_BYTES, HOST,
 					  HMMRT_OBJECT_MIGRATABLE));
 
-	buf = object_map(object, 2 * BLOCK_BYTES, PROT_READ | PROT_WRITE,
-			 page * PAGE_BYTES);
+	buf = object_map(object, 2 * BLOCK_BYTES, RW, page * PAGE_BYTES);
 	close(object);
 	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(0, set_access(buf, 2 * BLOCK_BYTES, A, OBJECT_WRITE));
@@ -111,8 +110,7 @@ TEST_F_TIMEOUT(counter, hot_memory_moves_and_cold_memory_stays, 500)
 	EXPECT_LE(GRANULE_PAGES, stats.out_counted_moves);
 	EXPECT_EQ(stats.out_counted_moves, stats.out_migrated_to_device);
 	/* Device writes must be visible to the CPU. */
-	ASSERT_DONE(dev_fill(A, buf, BLOCK_BYTES, 1000));
-	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, 1000));
+	EXPECT_FILLS(A, buf, BLOCK_BYTES, 1000);
 }
 
 TEST_F_TIMEOUT(counter, each_range_can_have_its_own_threshold, 500)
@@ -189,8 +187,7 @@ TEST_F_TIMEOUT(counter, hot_block_of_a_memory_object_moves, 500)
 	stats = wait_for_moves();
 	EXPECT_EQ(BLOCK_PAGES, stats.out_counted_moves);
 	EXPECT_EQ(BLOCK_PAGES, stats.out_migrated_to_device);
-	ASSERT_DONE(dev_fill(A, buf, 2 * BLOCK_BYTES, 1000));
-	EXPECT_EQ(-1, pages_check(buf, 2 * BLOCK_BYTES, 1000));
+	EXPECT_FILLS(A, buf, 2 * BLOCK_BYTES, 1000);
 	object_unmap_all();
 }
 

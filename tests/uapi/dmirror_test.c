@@ -320,8 +320,8 @@ TEST_F(dmirror, migrate_to_sys_moves_pages_of_its_device_only)
 TEST_F(dmirror, snapshot_of_a_hole_faults_nothing_in)
 {
 	const size_t len = 64UL << 30;
-	unsigned char *bytes = mmap(NULL, PAGES(len), PROT_READ | PROT_WRITE,
-				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *bytes =
+		mmap(NULL, PAGES(len), RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	char *hole = mmap(NULL, len, PROT_NONE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
@@ -346,8 +346,7 @@ TEST_F(dmirror, close_migrates_pages_back)
 	ASSERT_EQ(0, CALL(0, MIGRATE_TO_DEV, buf, LEN));
 	EXPECT_EQ(0, count_at(HOST, buf, LEN));
 	close(files[0]);
-	EXPECT_AT(HOST, buf, LEN);
-	EXPECT_EQ(-1, pages_check(buf, LEN, 1));
+	EXPECT_HAS(HOST, buf, LEN, 1);
 	files[0] = FD(open_dmirror(0));
 }
 
@@ -362,8 +361,7 @@ TEST_F(dmirror, release_migrates_back_pages_of_all_processes)
 {
 	ASSERT_EQ(0, CALL(0, MIGRATE_TO_DEV, buf, LEN));
 	EXPECT_EQ(0, in_child(child_releases, -1, buf));
-	EXPECT_AT(HOST, buf, LEN);
-	EXPECT_EQ(-1, pages_check(buf, LEN, 1));
+	EXPECT_HAS(HOST, buf, LEN, 1);
 	EXPECT_EQ(0, CALL(0, MIGRATE_TO_DEV, buf, LEN));
 }
 
@@ -534,8 +532,7 @@ TEST_F(dmirror, devices_on_one_block_lose_no_write)
 			.page = buf + (3 + 100 * i) * PAGE_BYTES, .seed = i + 1,
 			.end = time(NULL) + RUN_S,
 		};
-		ASSERT_EQ(0, pthread_create(&workers[i].thread, NULL, work,
-					    &workers[i]));
+		workers[i].thread = THREAD(work, &workers[i]);
 	}
 	while (time(NULL) < workers[0].end) {
 		ASSERT_EQ(value, *mine);

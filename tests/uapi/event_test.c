@@ -647,7 +647,7 @@ TEST_F(events, ring_of_children_has_those_that_may_be_observed)
 
 static void map_and_unmap(void *failed)
 {
-	char *page = mmap(LOW_PAGE, PAGE_BYTES, PROT_READ | PROT_WRITE,
+	char *page = mmap(LOW_PAGE, PAGE_BYTES, RW,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
 			  0);
 

@@ -278,8 +278,8 @@ TEST_F(evict, peer_that_maps_a_chunk_takes_one_invalidation)
 /* Keeps a page on the device until the pipe is closed. */
 static void have_a_page(int go, int ready)
 {
-	char *buf = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *buf =
+		mmap(NULL, PAGE_BYTES, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int fd = open_faulty(0);
 	char byte = 0;
 
@@ -407,9 +407,7 @@ TEST_F(evict, victim_that_became_a_pinned_object_is_none)
 	EXPECT_EQ(MANY, start_many(MANY, go, ready));
 	for (unsigned int i = 0; i < CREATORS; i++) {
 		creators[i] = (struct creator){ 0 };
-		ASSERT_EQ(0, pthread_create(&creators[i].thread, NULL,
-					    create_until_refused,
-					    &creators[i]));
+		creators[i].thread = THREAD(create_until_refused, &creators[i]);
 	}
 	for (unsigned int i = 0; i < CREATORS; i++) {
 		ASSERT_EQ(0, pthread_join(creators[i].thread, NULL));

@@ -117,8 +117,8 @@ TEST_F(exclusive, bad_arguments_and_unsuitable_memory_are_refused)
 		.size = sizeof(exclusive), .addr = (uintptr_t)buf,
 		.len = PAGE_BYTES, .device_id = id_of(A),
 	};
-	char *shared = arena_map(PAGE_BYTES, PROT_READ | PROT_WRITE,
-				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	char *shared =
+		arena_map(PAGE_BYTES, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	char *fixed = arena_anon(PAGE_BYTES), *hole = arena_anon(PAGE_BYTES);
 
 	EXPECT_EQ(-EINVAL, make_exclusive(A, buf + 8, PAGE_BYTES, NULL));

@@ -132,7 +132,7 @@ static void undo_attach(void)
 static int run_map(void)
 {
 	return agent_map(agent_of(A), (void *)(ARENA_BASE + ARENA_BYTES),
-			 BLOCK_BYTES, PROT_READ | PROT_WRITE);
+			 BLOCK_BYTES, RW);
 }
 
 static void undo_map(void)
@@ -346,8 +346,7 @@ static void prepare_object_and_hole(void)
 /* Maps it, and has the CPU touch it. */
 static int run_object_map(void)
 {
-	int rc = object_map_at(object, buf, BLOCK_BYTES, PROT_READ | PROT_WRITE,
-			       0);
+	int rc = object_map_at(object, buf, BLOCK_BYTES, RW, 0);
 
 	if (!rc)
 		*(volatile uint64_t *)buf = 1;
@@ -358,7 +357,7 @@ static int run_object_map(void)
 static void prepare_object_far(uint32_t flags)
 {
 	create_object(id_of(A), flags);
-	buf = object_map(object, BLOCK_BYTES, PROT_READ | PROT_WRITE, 0);
+	buf = object_map(object, BLOCK_BYTES, RW, 0);
 	leave_gap();
 }
 

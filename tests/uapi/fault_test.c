@@ -62,8 +62,7 @@ TEST_F(device, pages_migrate_to_the_device_and_back)
 	EXPECT_EQ(BLOCK_PAGES, stats.out_migrated_to_device);
 	EXPECT_EQ(0, stats.out_migrated_to_host);
 
-	ASSERT_EQ(-1, pages_check(buf, len, 1));
-	ASSERT_AT(HOST, buf, len);
+	ASSERT_LEFT(HOST, buf, len, 1);
 	stats = stats_of(A);
 	EXPECT_EQ(BLOCK_PAGES, stats.out_migrated_to_host);
 	EXPECT_LE(1, stats.out_cpu_faults);
@@ -165,8 +164,7 @@ TEST_F(device, dontneed_gives_the_device_zeroes)
 	ASSERT_DONE(dev_fill(A, buf, len, 1));
 	ASSERT_EQ(0, madvise(buf, len, MADV_DONTNEED));
 	ASSERT_VALUE(0, dev_sum(A, buf, len));
-	ASSERT_DONE(dev_fill(A, buf, len, 3));
-	ASSERT_EQ(-1, pages_check(buf, len, 3));
+	ASSERT_FILLS(A, buf, len, 3);
 }
 
 /* --- permissions ---------------------------------------------------------- */
@@ -209,10 +207,9 @@ TEST_F(device, write_after_mprotect_ro_and_rw_succeeds)
 
 	ASSERT_DONE(dev_fill(A, buf, len, 1));
 	ASSERT_EQ(0, mprotect(buf, len, PROT_READ));
-	ASSERT_EQ(0, mprotect(buf, len, PROT_READ | PROT_WRITE));
+	ASSERT_EQ(0, mprotect(buf, len, RW));
 	ASSERT_DONE(dev_write(A, buf + 5 * PAGE_BYTES, 1000));
-	ASSERT_DONE(dev_fill(A, buf, len, 2));
-	ASSERT_EQ(-1, pages_check(buf, len, 2));
+	ASSERT_FILLS(A, buf, len, 2);
 }
 
 /* return 0x5eed; */
@@ -246,8 +243,7 @@ TEST_F(device, write_to_shared_memory_stays_in_system_memory)
 	char *buf;
 
 	ASSERT_EQ(0, ftruncate(fd, len));
-	buf = NOT_NULL(
-		arena_map(len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+	buf = NOT_NULL(arena_map(len, RW, MAP_SHARED, fd, 0));
 	pages_fill(buf, len, 1);
 	ASSERT_SUM(A, buf, len, 1);
 	ASSERT_DONE(dev_write(A, buf + PAGE_BYTES, 77));
@@ -264,8 +260,8 @@ TEST_F(device, write_to_shared_memory_stays_in_system_memory)
 TEST_F(device, sweep_over_fresh_shared_memory_takes_few_faults)
 {
 	const size_t len = 2 * BLOCK_BYTES;
-	char *buf = NOT_NULL(arena_map(len, PROT_READ | PROT_WRITE,
-				       MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+	char *buf =
+		NOT_NULL(arena_map(len, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
 
 	ASSERT_DONE(dev_fill(A, buf, len, 1));
 	ASSERT_GE(2 * 32, stats_of(A).out_device_faults);
@@ -281,8 +277,7 @@ TEST_F(device, write_to_a_private_file_mapping_does_not_reach_the_file)
 	uint64_t *buf;
 
 	ASSERT_EQ(sizeof(before), pread(fd, before, sizeof(before), 0));
-	buf = NOT_NULL(
-		arena_map(len, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0));
+	buf = NOT_NULL(arena_map(len, RW, MAP_PRIVATE, fd, 0));
 	ASSERT_VALUE(before[0], dev_read(A, buf));
 	ASSERT_DONE(dev_write(A, buf, ~before[0]));
 	ASSERT_VALUE(before[1], dev_read(A, buf + 1));
@@ -303,8 +298,7 @@ TEST_F(device, access_beyond_the_end_of_a_file_is_refused)
 	char *buf;
 
 	ASSERT_EQ(0, ftruncate(fd, PAGE_BYTES));
-	buf = NOT_NULL(arena_map(16 * PAGE_BYTES, PROT_READ | PROT_WRITE,
-				 MAP_SHARED, fd, 0));
+	buf = NOT_NULL(arena_map(16 * PAGE_BYTES, RW, MAP_SHARED, fd, 0));
 	ASSERT_DONE(dev_write(A, buf, 1));
 	ASSERT_REFUSED(SIGSEGV, EFAULT, dev_read(A, buf + PAGE_BYTES));
 	ASSERT_VALUE(1, dev_read(A, buf));
@@ -376,8 +370,7 @@ TEST_F(device, secret_memory_is_eopnotsupp)
 	if (fd < 0)
 		SKIP(return, "memfd_secret: %s", strerror(errno));
 	ASSERT_EQ(0, ftruncate(fd, PAGE_BYTES));
-	buf = NOT_NULL(arena_map(PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
-				 fd, 0));
+	buf = NOT_NULL(arena_map(PAGE_BYTES, RW, MAP_SHARED, fd, 0));
 	buf[0] = 1;
 	ASSERT_REFUSED(SIGSEGV, EOPNOTSUPP, dev_read(A, buf));
 	close(fd);
@@ -497,8 +490,7 @@ TEST_F(device, write_after_a_child_exited_succeeds)
 	ASSERT_DONE(dev_fill(A, buf, len, 1));
 	pages_fill(buf + len, len, 1);
 	ASSERT_EQ(0, IN_CHILD(0));
-	ASSERT_DONE(dev_fill(A, buf, 2 * len, 5));
-	ASSERT_EQ(-1, pages_check(buf, 2 * len, 5));
+	ASSERT_FILLS(A, buf, 2 * len, 5);
 }
 
 /* --- concurrent accesses -------------------------------------------------- */

@@ -203,8 +203,7 @@ TEST_F(failing, failed_call_loses_no_page_and_retry_succeeds)
 		ASSERT_EQ(0, variant->run());
 		if (variant->moves)
 			ASSERT_EQ(0, put_on(A));
-		ASSERT_EQ(-1, pages_check(buf, LEN, first));
-		ASSERT_AT(HOST, buf, LEN);
+		ASSERT_LEFT(HOST, buf, LEN, first);
 		ASSERT_TRUE(faulty_is_unused());
 	}
 	/*
@@ -291,11 +290,10 @@ TEST_F_TIMEOUT(slow, waiting_cpu_fault_blocks_no_other_process, 60)
 	pid = bystander(gate[0]);
 	ASSERT_LT(0, pid);
 	ASSERT_EQ(0, sem_init(&copy.touch, 0, 0));
-	ASSERT_EQ(0, pthread_create(&copy.toucher, NULL, touch_during_copy,
-				    &copy));
+	copy.toucher = THREAD(touch_during_copy, &copy);
 	faults = cpu_faults();
 	ASSERT_LE(0, faulty_hold(control, true));
-	ASSERT_EQ(0, pthread_create(&copy.mover, NULL, move_slowly, &copy));
+	copy.mover = THREAD(move_slowly, &copy);
 	ASSERT_EQ(0, faulty_wait_held(control));
 	sem_post(&copy.touch);
 	while (cpu_faults() == faults)
@@ -357,10 +355,9 @@ TEST_F_TIMEOUT(slow, evicting_quota_call_ends_with_the_binding, 120)
 
 	ASSERT_EQ(0, to_device(A, buf, len));
 	ASSERT_LE(0, faulty_hold(control, true));
-	ASSERT_EQ(0, pthread_create(&shrinking.thread, NULL, shrink,
-				    &shrinking));
+	shrinking.thread = THREAD(shrink, &shrinking);
 	ASSERT_EQ(0, faulty_wait_held(control));
-	ASSERT_EQ(0, pthread_create(&unplugging, NULL, unplug, NULL));
+	unplugging = THREAD(unplug, NULL);
 	/* The call fails once the binding is on its way out. */
 	while (quota_call(HMMRT_QUOTA_GET, 0) != -ENODEV)
 		usleep(1000);

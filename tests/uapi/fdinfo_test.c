@@ -274,8 +274,7 @@ TEST_F(space, used_bytes_are_exact)
 
 	ASSERT_EQ(0, read_own(space));
 	ASSERT_EQ(0, device_value(text, id, "used-bytes"));
-	pages_fill(buf, BLOCK_BYTES, 1);
-	ASSERT_EQ(0, prefetch(A, buf, BLOCK_BYTES));
+	PLACE(A, buf, BLOCK_BYTES, 1);
 	ASSERT_EQ(0, read_own(space));
 	ASSERT_EQ(BLOCK_BYTES, device_value(text, id, "used-bytes"));
 	ASSERT_EQ(BLOCK_PAGES, device_value(text, id, "migrated-to-device"));

@@ -43,8 +43,7 @@ FIXTURE_SETUP(file)
 {
 	file = FD(open_file(variant));
 	DEVICES_SETUP();
-	buf = NOT_NULL(
-		arena_map(LEN, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+	buf = NOT_NULL(arena_map(LEN, RW, MAP_SHARED, file, 0));
 }
 
 FIXTURE_TEARDOWN(file)

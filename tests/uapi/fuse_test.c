@@ -29,9 +29,8 @@ FIXTURE_SETUP(fuse)
 	ASSERT_EQ(0, rc);
 	self->fd = FD(open(self->server.path, O_RDONLY | O_CLOEXEC));
 	self->block = FILLED(BLOCK_BYTES);
-	self->file = mmap(self->block + 64 * PAGE_BYTES, FUSE_FILE_BYTES,
-			  PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
-			  self->fd, 0);
+	self->file = mmap(self->block + 64 * PAGE_BYTES, FUSE_FILE_BYTES, RW,
+			  MAP_PRIVATE | MAP_FIXED, self->fd, 0);
 	ASSERT_NE(MAP_FAILED, self->file);
 }
 
@@ -55,8 +54,7 @@ TEST_F(fuse, server_can_fault_in_the_block_of_a_waiting_fault)
 {
 	const size_t front = 32 * PAGE_BYTES;
 
-	ASSERT_EQ(0, prefetch(A, self->block, front));
-	ASSERT_AT(A, self->block, front);
+	MOVE(A, self->block, front);
 	self->server.touch = (uint64_t *)(self->block + 7 * PAGE_BYTES);
 	ASSERT_VALUE(FUSE_FILE_WORD, dev_read(A, self->file));
 	ASSERT_LT(0, self->server.reads);
@@ -139,8 +137,7 @@ TEST_F(fuse, page_stays_during_a_direct_read_into_it)
 	pthread_t thread;
 
 	snprintf(reading.path, sizeof(reading.path), "%s", self->server.path);
-	pages_fill(reading.buf, FUSE_FILE_BYTES, 50);
-	ASSERT_EQ(0, prefetch(A, reading.buf, FUSE_FILE_BYTES));
+	PLACE(A, reading.buf, FUSE_FILE_BYTES, 50);
 	ASSERT_AT(A, reading.buf, FUSE_FILE_BYTES);
 	self->server.held_up = true;
 	thread = THREAD(read_directly, &reading);

@@ -183,7 +183,7 @@ static void *prefetch_run(void *addr)
  */
 TEST_F(going, prefetch_in_progress_ends_with_its_device)
 {
-	char *addr = mmap(NULL, PREFETCHED, PROT_READ | PROT_WRITE,
+	char *addr = mmap(NULL, PREFETCHED, RW,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	pthread_t thread;
 	void *rc;
@@ -644,10 +644,8 @@ TEST_F(drivers, four_writers_of_one_page_lose_no_write)
 	/* dmirror reads the word that the simulated GPU writes. */
 	workers[1].word = &words[16];
 	words[16] = 0;
-	ASSERT_EQ(0, pthread_create(&workers[0].thread, NULL, faulty_work,
-				    &workers[0]));
-	ASSERT_EQ(0, pthread_create(&workers[1].thread, NULL, dmirror_work,
-				    &workers[1]));
+	workers[0].thread = THREAD(faulty_work, &workers[0]);
+	workers[1].thread = THREAD(dmirror_work, &workers[1]);
 	while (time(NULL) < workers[0].end) {
 		ASSERT_DONE(dev_write(A, &words[16], ++value));
 		ASSERT_EQ(value, *(volatile uint64_t *)&words[16]);

@@ -135,7 +135,7 @@ TEST_F(growth, access_to_migratable_memory_allocates_nothing)
 	uint64_t blocks_before = blocks();
 	int object = cmd_object_create(space, GIB, id_of(A),
 				       HMMRT_OBJECT_MIGRATABLE);
-	char *at = NOT_NULL(object_map(object, GIB, PROT_READ | PROT_WRITE, 0));
+	char *at = NOT_NULL(object_map(object, GIB, RW, 0));
 
 	EXPECT_EQ(0, set_access(at, GIB, A, OBJECT_WRITE));
 	EXPECT_EQ(blocks_before, blocks());
@@ -154,7 +154,7 @@ static int walk(unsigned long count)
 
 	for (unsigned long i = 0; i < count && !rc; i++) {
 		char *at = map_at((void *)(FAR + i * BLOCK_BYTES), BLOCK_BYTES,
-				  PROT_READ | PROT_WRITE, MAP_NORESERVE);
+				  RW, MAP_NORESERVE);
 
 		if (at == MAP_FAILED)
 			return -errno;
@@ -190,8 +190,7 @@ TEST_F(growth, state_of_mapped_blocks_is_kept_and_charged)
 	const unsigned long count = 300;
 	uint64_t blocks_before = blocks(), slab_before = slab_bytes(self);
 	struct hmmrt_page page;
-	char *at = map_at((void *)FAR, count * BLOCK_BYTES,
-			  PROT_READ | PROT_WRITE, MAP_NORESERVE);
+	char *at = map_at((void *)FAR, count * BLOCK_BYTES, RW, MAP_NORESERVE);
 
 	ASSERT_EQ((void *)FAR, at);
 	for (unsigned long i = 0; i < count; i++) {
@@ -228,7 +227,7 @@ TEST_F(growth, state_for_device_faults_is_charged_to_the_owner)
 
 	if (!self->in_cgroup)
 		SKIP(return, "cgroup v2 is not available");
-	at = NOT_NULL(arena_map(count * BLOCK_BYTES, PROT_READ | PROT_WRITE,
+	at = NOT_NULL(arena_map(count * BLOCK_BYTES, RW,
 				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
 				0));
 	snprintf(pid, sizeof(pid), "%d", agent_of(A)->pid);
@@ -256,11 +255,10 @@ TEST_F(growth, address_mapped_again_has_new_contents)
 
 		pages_fill(at, len, first);
 		ASSERT_SUM(A, at, len, first);
-		ASSERT_DONE(dev_fill(A, at, len, first + 1));
-		ASSERT_EQ(-1, pages_check(at, len, first + 1));
+		ASSERT_FILLS(A, at, len, first + 1);
 		ASSERT_EQ(0, munmap(at, len));
 		ASSERT_TRUE(blocks_become(blocks_before));
-		ASSERT_EQ(at, map_at(at, len, PROT_READ | PROT_WRITE, 0));
+		ASSERT_EQ(at, map_at(at, len, RW, 0));
 	}
 	munmap(at, len);
 }
@@ -288,8 +286,7 @@ TEST_F(growth, reaping_under_busy_lanes_loses_no_data)
 		/* Sometimes, wait until the hole's block is reaped. */
 		if (rounds % 8 == 0)
 			usleep(60000);
-		ASSERT_EQ(hole,
-			  map_at(hole, BLOCK_BYTES, PROT_READ | PROT_WRITE, 0));
+		ASSERT_EQ(hole, map_at(hole, BLOCK_BYTES, RW, 0));
 		for (unsigned int lane = 0; lane < 2; lane++)
 			ASSERT_EQ(0, dev_wait(A, lane, 60).error);
 		pages_fill(hole, BLOCK_BYTES, rounds);

@@ -173,7 +173,7 @@ static char *map_in_arena(int fd, const FIXTURE_VARIANT(memory) *variant)
 {
 	if (variant->backing == SYSV)
 		return map_sysv();
-	return arena_map(len, PROT_READ | PROT_WRITE, variant->flags, fd, 0);
+	return arena_map(len, RW, variant->flags, fd, 0);
 }
 
 FIXTURE_SETUP(memory)
@@ -185,8 +185,7 @@ FIXTURE_SETUP(memory)
 	buf = own_memory(self, variant->backing);
 	DEVICES_SETUP(.lanes = 2);
 	if (buf) {
-		ASSERT_EQ(0, agent_map(agent_of(A), buf, len,
-				       PROT_READ | PROT_WRITE));
+		ASSERT_EQ(0, agent_map(agent_of(A), buf, len, RW));
 		return;
 	}
 	if (variant->flags & MAP_HUGETLB && !set_huge_pages("4")) {
@@ -219,23 +218,19 @@ TEST_F(memory, device_reads_what_the_cpu_wrote)
 TEST_F(memory, cpu_reads_what_the_device_wrote)
 {
 	pages_fill(buf, len, 1);
-	ASSERT_DONE(dev_fill(A, buf, len, 1000));
-	ASSERT_EQ(-1, pages_check(buf, len, 1000));
-	ASSERT_DONE(dev_fill(A, buf, len, 2000));
-	ASSERT_EQ(-1, pages_check(buf, len, 2000));
+	ASSERT_FILLS(A, buf, len, 1000);
+	ASSERT_FILLS(A, buf, len, 2000);
 }
 
 TEST_F(memory, device_writes_untouched_memory)
 {
-	ASSERT_DONE(dev_fill(A, buf, len, 7));
-	ASSERT_EQ(-1, pages_check(buf, len, 7));
+	ASSERT_FILLS(A, buf, len, 7);
 }
 
 TEST_F(memory, pages_are_at_their_documented_location)
 {
 	ASSERT_DONE(dev_fill(A, buf, len, 1));
-	ASSERT_AT(variant->moves ? A : HOST, buf, len);
-	ASSERT_EQ(-1, pages_check(buf, len, 1));
+	ASSERT_HAS(variant->moves ? A : HOST, buf, len, 1);
 	ASSERT_AT(HOST, buf, len);
 }
 
@@ -426,7 +421,7 @@ TEST_F(anonymous, device_runs_code_that_the_cpu_rewrote)
 {
 	memcpy(buf, made_code, sizeof(made_code));
 	for (uint8_t i = 42; i < 46; i++) {
-		ASSERT_EQ(0, mprotect(buf, PAGE_BYTES, PROT_READ | PROT_WRITE));
+		ASSERT_EQ(0, mprotect(buf, PAGE_BYTES, RW));
 		buf[1] = i;
 		ASSERT_EQ(0, mprotect(buf, PAGE_BYTES, PROT_READ | PROT_EXEC));
 		ASSERT_VALUE(i, agent_call(agent_of(A), buf));

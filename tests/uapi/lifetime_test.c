@@ -408,8 +408,7 @@ static int next_take_over(struct session_device *next)
 	rc = agent_attach(&next->agent, next->gpu, next->token);
 	if (rc)
 		return rc;
-	return agent_map(&next->agent, (void *)ARENA_BASE, ARENA_BYTES,
-			 PROT_READ | PROT_WRITE);
+	return agent_map(&next->agent, (void *)ARENA_BASE, ARENA_BYTES, RW);
 }
 
 /* --- a binding with an answer that cannot be copied out ------------------- */
@@ -432,8 +431,7 @@ static void prefetch_both_ways(void *unused)
 TEST(undone_binding_leaves_nothing_mapped)
 {
 	struct hmmrt_gpu_bind *answer =
-		mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		mmap(NULL, PAGE_BYTES, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct session_device *device = &session.devices[A];
 	const unsigned int tries = amount(300, 60);
 	struct hmmrt_gpu_bind bind;
@@ -630,8 +628,8 @@ static void *touch_far(void *arg)
 /* Leaves pages on the device where no binding knows them. */
 static bool leave_on_device(char *at, uint32_t id, uint64_t first)
 {
-	if (mmap(at, FAR_BYTES, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != at ||
+	if (mmap(at, FAR_BYTES, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		 0) != at ||
 	    madvise(at, FAR_BYTES, MADV_NOHUGEPAGE))
 		return false;
 	pages_fill(at, FAR_BYTES, first);
@@ -689,8 +687,7 @@ TEST_F(session, unmapping_the_mirror_under_faulting_lanes_is_harmless)
 				 PAGE_BYTES);
 		usleep(round * 3000 / rounds);
 		ASSERT_EQ(0, agent_unmap(agent_of(A), buf, len));
-		ASSERT_EQ(0, agent_map(agent_of(A), buf, len,
-				       PROT_READ | PROT_WRITE));
+		ASSERT_EQ(0, agent_map(agent_of(A), buf, len, RW));
 		for (unsigned int lane = 1; lane < 4; lane++) {
 			struct outcome outcome = dev_wait(A, lane, 60);
 

@@ -56,8 +56,7 @@ TEST_F(mirror, offset_that_is_not_the_address_is_einval)
 				  ELSEWHERE + (1UL << 47) };
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++)
-		EXPECT_EQ(-EINVAL, agent_mmap(ELSEWHERE, BLOCK_BYTES,
-					      PROT_READ | PROT_WRITE,
+		EXPECT_EQ(-EINVAL, agent_mmap(ELSEWHERE, BLOCK_BYTES, RW,
 					      MAP_SHARED | MAP_FIXED, bad[i]));
 	/* Where the kernel chooses the address, the offset cannot match it. */
 	EXPECT_EQ(-EINVAL, agent_mmap(0, BLOCK_BYTES, PROT_READ, MAP_SHARED,
@@ -69,8 +68,7 @@ TEST_F(mirror, offset_that_is_not_the_address_is_einval)
 TEST_F(mirror, mapping_over_the_mirror_leaves_it_intact)
 {
 	ASSERT_VALUE(1, dev_read(A, buf));
-	ASSERT_EQ(0, agent_map(agent_of(A), buf, BLOCK_BYTES,
-			       PROT_READ | PROT_WRITE));
+	ASSERT_EQ(0, agent_map(agent_of(A), buf, BLOCK_BYTES, RW));
 	ASSERT_MIRROR_INTACT();
 }
 
@@ -114,9 +112,8 @@ TEST_F(mirror, mremap_cannot_move_the_mirror)
 
 TEST_F(mirror, mprotect_is_refused)
 {
-	const int protections[] = { PROT_NONE, PROT_READ,
-				    PROT_READ | PROT_EXEC,
-				    PROT_READ | PROT_WRITE };
+	const int protections[] = { PROT_NONE, PROT_READ, PROT_READ | PROT_EXEC,
+				    RW };
 
 	ASSERT_VALUE(1, dev_read(A, buf));
 	for (unsigned int i = 0; i < ARRAY_SIZE(protections); i++)
@@ -131,7 +128,7 @@ TEST_F(mirror, mprotect_cannot_add_write_permission)
 	ASSERT_EQ(0, agent_map(agent_of(A), buf, BLOCK_BYTES, PROT_READ));
 	ASSERT_VALUE(1, dev_read(A, buf));
 	ASSERT_EQ(-EINVAL, DEV_SYSCALL(A, SYS_mprotect, (uintptr_t)buf,
-				       BLOCK_BYTES, PROT_READ | PROT_WRITE));
+				       BLOCK_BYTES, RW));
 	ASSERT_EQ(SIGSEGV, dev_write(A, buf, 2).signal);
 	ASSERT_EQ(-1, pages_check(buf, BLOCK_BYTES, 1));
 }
@@ -144,8 +141,7 @@ TEST_F(mirror, remap_file_pages_is_refused)
 			      PAGE_BYTES, 0, (uintptr_t)buf / PAGE_BYTES + 1));
 	/* mm has unmapped the page before it calls the driver. */
 	ASSERT_EQ(SIGSEGV, dev_read(A, buf).signal);
-	ASSERT_EQ(0, agent_map(agent_of(A), buf, PAGE_BYTES,
-			       PROT_READ | PROT_WRITE));
+	ASSERT_EQ(0, agent_map(agent_of(A), buf, PAGE_BYTES, RW));
 	ASSERT_MIRROR_INTACT();
 }
 
@@ -274,8 +270,7 @@ TEST_F(mirror, kernel_cannot_write_pages_read_only_for_the_device)
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	uint64_t *words;
 
-	words = NOT_NULL(arena_map(PAGE_BYTES, PROT_READ | PROT_WRITE,
-				   MAP_PRIVATE, fd, 0));
+	words = NOT_NULL(arena_map(PAGE_BYTES, RW, MAP_PRIVATE, fd, 0));
 	ASSERT_EQ(8, pread(fd, &before, 8, 0));
 	ASSERT_VALUE(before, dev_read(A, words));
 	ASSERT_EQ(-EFAULT, DEV_SYSCALL(A, SYS_read, zero, (uintptr_t)words, 8));
@@ -381,8 +376,7 @@ FIXTURE_SETUP(page)
 			       self->fd, 0);
 	ASSERT_NE(NULL, self->word);
 	if (variant->kind == OF_DEVICE) {
-		ASSERT_EQ(0, mprotect(self->word, PAGE_BYTES,
-				      PROT_READ | PROT_WRITE));
+		ASSERT_EQ(0, mprotect(self->word, PAGE_BYTES, RW));
 		ASSERT_DONE(dev_write(A, self->word, 77));
 		ASSERT_EQ(0, mprotect(self->word, PAGE_BYTES, PROT_READ));
 	}
@@ -426,13 +420,13 @@ static int page_reset(FIXTURE_DATA(page) *self)
 	if (dev_read(A, self->word).value != self->before)
 		return -1;
 	return mprotect(self->word, PAGE_BYTES, PROT_READ) ||
-	       mprotect(self->word, PAGE_BYTES, PROT_READ | PROT_WRITE);
+	       mprotect(self->word, PAGE_BYTES, RW);
 }
 
 /* Here the owner may write: the write succeeds, to a private copy. */
 TEST_F(page, is_copied_before_a_write_during_a_signal_storm)
 {
-	ASSERT_EQ(0, mprotect(self->word, PAGE_BYTES, PROT_READ | PROT_WRITE));
+	ASSERT_EQ(0, mprotect(self->word, PAGE_BYTES, RW));
 	for (unsigned int round = 0; round < 100; round++) {
 		ASSERT_EQ(0, page_reset(self));
 		ASSERT_VALUE(self->before, dev_read(A, self->word));

@@ -256,7 +256,7 @@ static void map_again(struct walk *walk, unsigned int first,
 {
 	char *addr = walk_addr(walk, first);
 
-	if (mmap(addr, count * PAGE_BYTES, PROT_READ | PROT_WRITE,
+	if (mmap(addr, count * PAGE_BYTES, RW,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != addr)
 		steps_fail(&walk->steps, "mmap: %s", strerror(errno));
 }
@@ -327,7 +327,7 @@ static void step_protect(struct walk *walk)
 		cpu_touches(walk, page, false);
 	walk_check_pages(walk, page, 1, reader < MODEL_DEVICES ? EXACTLY : FEWER);
 	model_protect(&walk->model, first, count);
-	protect(walk, first, count, PROT_READ | PROT_WRITE);
+	protect(walk, first, count, RW);
 }
 
 /* Moves pages of one mapping to another address. */

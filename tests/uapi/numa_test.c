@@ -78,8 +78,7 @@ TEST_F(numa, prefetch_to_a_node_moves_pages_there)
 		ASSERT_EQ(0, prefetch_result(ON_NODE(node), buf, LEN, &result));
 		ASSERT_EQ(PAGES, result.out_pages_moved);
 		ASSERT_EQ(PAGES, pages_on_node(buf, node));
-		ASSERT_AT(HOST, buf, LEN);
-		ASSERT_EQ(-1, pages_check(buf, LEN, round));
+		ASSERT_HAS(HOST, buf, LEN, round);
 	}
 }
 
@@ -302,8 +301,7 @@ TEST_F(numa, move_pages_moves_duplicated_pages)
 	ASSERT_SUM(A, buf, LEN, 1);
 	pages_fill(buf, LEN, 500);
 	ASSERT_SUM(A, buf, LEN, 500);
-	ASSERT_DONE(dev_fill(A, buf, LEN, 900));
-	ASSERT_EQ(-1, pages_check(buf, LEN, 900));
+	ASSERT_FILLS(A, buf, LEN, 900);
 }
 
 #define COUNTS	5000000
@@ -540,7 +538,7 @@ static bool fill_node_1(FIXTURE_DATA(full_node) *self)
 	    !write_text(POOL, text))
 		return false;
 	self->rest_len = (size_t)size / PAGE_BYTES * PAGE_BYTES;
-	self->rest = mmap(NULL, self->rest_len, PROT_READ | PROT_WRITE,
+	self->rest = mmap(NULL, self->rest_len, RW,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (self->rest == MAP_FAILED ||
 	    set_policy(self->rest, self->rest_len, MPOL_PREFERRED, 2))
@@ -555,8 +553,7 @@ FIXTURE_SETUP(full_node)
 	DEVICES_SETUP();
 	buf = ANON(FULL_LEN);
 	ASSERT_EQ(0, set_policy(buf, FULL_LEN, MPOL_BIND, 1));
-	pages_fill(buf, FULL_LEN, 1);
-	ASSERT_EQ(0, prefetch(A, buf, FULL_LEN));
+	PLACE(A, buf, FULL_LEN, 1);
 	ASSERT_AT(A, buf, FULL_LEN);
 	ASSERT_TRUE(fill_node_1(self));
 }

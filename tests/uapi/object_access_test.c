@@ -453,8 +453,7 @@ TEST_F(access, refused_mremap_changes_nothing)
 				     MREMAP_MAYMOVE | MREMAP_DONTUNMAP));
 	EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, 1));
 	EXPECT_EQ(OBJECT_WRITE, access_of(buf, OBJECT_BYTES));
-	ASSERT_DONE(dev_fill(A, buf, OBJECT_BYTES, 50));
-	EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, 50));
+	EXPECT_FILLS(A, buf, OBJECT_BYTES, 50);
 	/* Shrinking is unmapping. */
 	EXPECT_EQ(buf, mremap(buf, OBJECT_BYTES, BLOCK_BYTES, 0));
 	ASSERT_REFUSED(SIGSEGV, EFAULT, dev_read(A, buf + BLOCK_BYTES));
@@ -479,8 +478,7 @@ TEST_F(access, mremap_moves_the_bytes_and_ends_the_rights)
 	ASSERT_VALUE(109, dev_read(A, buf + at + len));
 	EXPECT_EQ(OBJECT_WRITE, access_of(buf, at));
 	ASSERT_EQ(0, set_access(moved, len, A, OBJECT_WRITE));
-	ASSERT_DONE(dev_fill(A, moved, len, 500));
-	EXPECT_EQ(-1, pages_check(moved, len, 500));
+	EXPECT_FILLS(A, moved, len, 500);
 	/* The memory is still at its place in the object. */
 	ASSERT_EQ(0, object_map_at(object, buf + at, len, RW, at));
 	EXPECT_EQ(-1, pages_check(buf + at, len, 500));
@@ -494,8 +492,7 @@ TEST_F(access, cpu_and_device_see_what_the_other_has_written)
 	for (unsigned int round = 1; round <= 3; round++) {
 		pages_fill(buf, OBJECT_BYTES, 1000 * round);
 		ASSERT_SUM(A, buf, OBJECT_BYTES, 1000 * round);
-		ASSERT_DONE(dev_fill(A, buf, OBJECT_BYTES, 9000 * round));
-		ASSERT_EQ(-1, pages_check(buf, OBJECT_BYTES, 9000 * round));
+		ASSERT_FILLS(A, buf, OBJECT_BYTES, 9000 * round);
 	}
 }
 

@@ -243,8 +243,7 @@ TEST_F(charge, owner_at_its_limit_loses_device_memory_to_others)
 	object = FD(start_owner(self, len, len));
 	EXPECT_LE(len, number_in(CGROUP "/memory.current"));
 	ASSERT_TRUE(stop_growth());
-	pages_fill(pages, share, 7);
-	ASSERT_EQ(0, prefetch(A, pages, share));
+	PLACE(A, pages, share, 7);
 	EXPECT_AT(A, pages, share);
 	/* The rest moves for the CPU of a process that shares the object. */
 	buf = NOT_NULL(object_map(object, len, RW, 0));
@@ -1004,8 +1003,7 @@ TEST_F(limit, threads_that_create_and_free_share_the_device)
 
 	for (unsigned int i = 0; i < CREATORS; i++) {
 		creators[i].seed = seed + i;
-		ASSERT_EQ(0, pthread_create(&creators[i].thread, NULL,
-					    create_and_free, &creators[i]));
+		creators[i].thread = THREAD(create_and_free, &creators[i]);
 	}
 	for (unsigned int i = 0; i < CREATORS; i++) {
 		ASSERT_EQ(0, pthread_join(creators[i].thread, NULL));

@@ -82,8 +82,7 @@ TEST_F(place, pinned_memory_stays_where_it_is)
 	EXPECT_EQ(-EBUSY,
 		  cmd_exclusive(space, buf, PAGE_BYTES, id_of(A), NULL));
 	EXPECT_EQ(OBJECT_BYTES, object_resident(object));
-	EXPECT_AT(A, buf, OBJECT_BYTES);
-	EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, 1));
+	EXPECT_HAS(A, buf, OBJECT_BYTES, 1);
 }
 
 /*
@@ -146,8 +145,7 @@ TEST_F(place, migratable_memory_moves_from_device_to_device)
 		ASSERT_SUM(device, buf, OBJECT_BYTES, round);
 		ASSERT_DONE(dev_fill(device, buf, OBJECT_BYTES, round + 1));
 	}
-	EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, round));
-	EXPECT_AT(HOST, buf, OBJECT_BYTES);
+	EXPECT_LEFT(HOST, buf, OBJECT_BYTES, round);
 	EXPECT_EQ(0, used(A));
 	EXPECT_EQ(0, used(B));
 }
@@ -197,8 +195,7 @@ TEST_F(place, memory_that_may_not_migrate_is_used_in_place)
 		  advise_at(buf, OBJECT_BYTES, SET_PREFERRED_LOCATION, HOST));
 	ASSERT_SUM(A, buf, OBJECT_BYTES, 1);
 	ASSERT_DONE(dev_fill(A, buf, OBJECT_BYTES, 9));
-	EXPECT_AT(HOST, buf, OBJECT_BYTES);
-	EXPECT_EQ(-1, pages_check(buf, OBJECT_BYTES, 9));
+	EXPECT_HAS(HOST, buf, OBJECT_BYTES, 9);
 	ASSERT_EQ(0, advise(buf, OBJECT_BYTES, UNSET_PREFERRED_LOCATION));
 	ASSERT_EQ(0, advise(buf, OBJECT_BYTES, SET_NO_MIGRATE));
 	ASSERT_SUM(B, buf, OBJECT_BYTES, 9);
@@ -349,7 +346,7 @@ TEST_F(place, moves_under_busy_lanes_lose_no_write)
 	pthread_t thread;
 
 	ASSERT_EQ(0, object_start(A, OBJECT_BYTES, MIGRATABLE));
-	ASSERT_EQ(0, pthread_create(&thread, NULL, move_until_stopped, &mover));
+	thread = THREAD(move_until_stopped, &mover);
 	do {
 		ASSERT_TRUE(all_lanes_add());
 	} while (++rounds < ROUNDS &&
@@ -673,8 +670,7 @@ TEST_F(going, writes_of_a_peer_survive_a_device_that_goes)
 
 		ASSERT_EQ(0, going_start(B, flags[i]));
 		writer.buf = buf;
-		ASSERT_EQ(0, pthread_create(&thread, NULL, write_until_stopped,
-					    &writer));
+		thread = THREAD(write_until_stopped, &writer);
 		wait_for_writes(&writer, 100);
 		EXPECT_EQ(0, remove_b());
 		seen = __atomic_load_n(&writer.last, __ATOMIC_RELAXED);

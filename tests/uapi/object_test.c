@@ -530,8 +530,7 @@ TEST_F(object, one_call_sets_the_rights_of_several_mappings)
 				   0));
 	ASSERT_EQ(0, set_access(buf, 2 * BLOCK_BYTES, A, OBJECT_WRITE));
 	EXPECT_EQ(OBJECT_WRITE, access_of(buf, 2 * BLOCK_BYTES));
-	ASSERT_DONE(dev_fill(A, buf, 2 * BLOCK_BYTES, 1));
-	EXPECT_EQ(-1, pages_check(buf, 2 * BLOCK_BYTES, 1));
+	EXPECT_FILLS(A, buf, 2 * BLOCK_BYTES, 1);
 	close(first);
 	close(second);
 }

@@ -112,8 +112,7 @@ TEST_F(oversubscribe, watermarks_keep_device_memory_free)
 
 	ASSERT_EQ(0, cmd_set_knob(space, HMMRT_SCOPE_DEVICE, id_of(A),
 				  HMMRT_KNOB_EVICT_HIGH_WATERMARK, 50));
-	pages_fill(buf, len, 1);
-	ASSERT_EQ(0, prefetch(A, buf, len));
+	PLACE(A, buf, len, 1);
 	/*
 	 * One block is free. The low watermark is 0 by default, so that nothing
 	 * is evicted.
@@ -155,8 +154,7 @@ TEST_F(oversubscribe, can_be_disabled_for_one_device)
 
 	ASSERT_EQ(0, cmd_set_knob(space, HMMRT_SCOPE_DEVICE, id_of(A),
 				  HMMRT_KNOB_OVERSUBSCRIPTION, 0));
-	pages_fill(buf, DEVICE_BYTES, 1);
-	ASSERT_EQ(0, prefetch(A, buf, DEVICE_BYTES));
+	PLACE(A, buf, DEVICE_BYTES, 1);
 	ASSERT_EQ(0,
 		  prefetch_result(A, buf + DEVICE_BYTES, BLOCK_BYTES, &result));
 	EXPECT_EQ(BLOCK_PAGES, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
@@ -435,7 +433,7 @@ TEST_F(processes, concurrent_invalidations_lose_no_write)
 	other = start_process(SHARE_BYTES, 2);
 	for (unsigned int lane = 0; lane < 2; lane++)
 		DEV_POST(A, lane, AGENT_CALL, (uintptr_t)run_job);
-	ASSERT_EQ(0, pthread_create(&taker.thread, NULL, take_entries, &taker));
+	taker.thread = THREAD(take_entries, &taker);
 	for (unsigned int lane = 0; lane < 2;) {
 		struct outcome outcome = dev_wait(A, lane, 0);
 

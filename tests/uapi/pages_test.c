@@ -111,8 +111,7 @@ TEST_F(pages, fork_removes_entries_and_leaves_pages)
 {
 	uint64_t moved;
 
-	pages_fill(buf, LEN, 1);
-	ASSERT_EQ(0, prefetch(A, buf, LEN));
+	PLACE(A, buf, LEN, 1);
 	ASSERT_EQ(0, query(self, buf));
 	moved = self->page.time;
 	ASSERT_EQ(0, IN_CHILD(0));
@@ -123,8 +122,7 @@ TEST_F(pages, fork_removes_entries_and_leaves_pages)
 
 TEST_F(pages, unbind_is_reported_as_cause)
 {
-	pages_fill(buf, LEN, 1);
-	ASSERT_EQ(0, prefetch(A, buf, LEN));
+	PLACE(A, buf, LEN, 1);
 	ASSERT_EQ(0, query(self, buf));
 	session_unbind(&session, A);
 	ASSERT_PAGE(buf, HOST, HMMRT_BY_CPU, HMMRT_BY_CPU);
@@ -133,8 +131,7 @@ TEST_F(pages, unbind_is_reported_as_cause)
 
 TEST_F(pages, exclusive_page_is_mapped_by_its_device_only)
 {
-	pages_fill(buf, LEN, 1);
-	ASSERT_EQ(0, prefetch(A, buf, LEN));
+	PLACE(A, buf, LEN, 1);
 	ASSERT_EQ(0, query(self, buf));
 	ASSERT_EQ(0, make_exclusive(A, buf, LEN, NULL));
 	ASSERT_PAGE(buf, NONE, self->device, self->device);
@@ -151,8 +148,7 @@ TEST_F(pages, exclusive_page_is_mapped_by_its_device_only)
 
 TEST_F(pages, remote_page_is_mapped_by_cpu_and_device)
 {
-	char *buf = arena_map(LEN, PROT_READ | PROT_WRITE,
-			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	char *buf = arena_map(LEN, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	pages_fill(buf, LEN, 1);
 	ASSERT_VALUE(1, dev_read(A, buf));
@@ -165,8 +161,7 @@ TEST_F(pages, remote_page_is_mapped_by_cpu_and_device)
 
 TEST_F(pages, discarded_page_has_no_history)
 {
-	pages_fill(buf, LEN, 1);
-	ASSERT_EQ(0, prefetch(A, buf, LEN));
+	PLACE(A, buf, LEN, 1);
 	ASSERT_EQ(0, madvise(buf, LEN, MADV_DONTNEED));
 	ASSERT_PAGE(buf, NONE, 0, 0);
 	ASSERT_NO_HISTORY();
@@ -177,11 +172,10 @@ TEST_F(pages, discarded_page_has_no_history)
 
 TEST_F(pages, new_mapping_at_the_same_address_has_no_history)
 {
-	pages_fill(buf, LEN, 1);
-	ASSERT_EQ(0, prefetch(A, buf, LEN));
+	PLACE(A, buf, LEN, 1);
 	ASSERT_EQ(0, prefetch(HOST, buf, LEN));
 	ASSERT_EQ(0, munmap(buf, LEN));
-	ASSERT_EQ(buf, mmap(buf, LEN, PROT_READ | PROT_WRITE,
+	ASSERT_EQ(buf, mmap(buf, LEN, RW,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
 	pages_fill(buf, LEN, 1);
 	ASSERT_PAGE(buf, HOST, HMMRT_BY_CPU, HMMRT_BY_CPU);
@@ -192,8 +186,7 @@ TEST_F(pages, moved_mapping_has_no_history_and_keeps_its_pages)
 {
 	char *target = arena_anon(LEN);
 
-	pages_fill(buf, LEN, 1);
-	ASSERT_EQ(0, prefetch(A, buf, LEN));
+	PLACE(A, buf, LEN, 1);
 	ASSERT_EQ(target,
 		  mremap(buf, LEN, LEN, MREMAP_MAYMOVE | MREMAP_FIXED, target));
 	ASSERT_PAGE(target, id_of(A), 0, 0);
@@ -259,8 +252,7 @@ TEST_F(pages, page_of_a_file_is_reported_until_it_is_copied)
 	int fd = FD(open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
 	char *buf;
 
-	buf = NOT_NULL(arena_map(PAGE_BYTES, PROT_READ | PROT_WRITE,
-				 MAP_PRIVATE, fd, 0));
+	buf = NOT_NULL(arena_map(PAGE_BYTES, RW, MAP_PRIVATE, fd, 0));
 	ASSERT_EQ(0x7f, *(volatile char *)buf);
 	ASSERT_PAGE(buf, HOST, HMMRT_BY_CPU, 0);
 	ASSERT_EQ(HMMRT_PAGE_FILE, self->page.flags & HMMRT_PAGE_FILE);

@@ -307,8 +307,7 @@ TEST_F(mapping, peers_page_is_used_in_place)
 	after = stats_of(A);
 	EXPECT_EQ(before.out_device_faults, after.out_device_faults);
 	EXPECT_EQ(0, after.out_cpu_faults);
-	EXPECT_AT(B, buf, LEN);
-	EXPECT_EQ(-1, pages_check(buf, LEN, 4000));
+	EXPECT_HAS(B, buf, LEN, 4000);
 }
 
 TEST_F(mapping, other_direction_and_other_devices_migrate_pages_back)
@@ -360,7 +359,7 @@ TEST_F(mapping, write_without_permission_migrates_the_page_back)
 	ASSERT_VALUE(1, dev_read(A, buf));
 	EXPECT_AT(B, buf, LEN);
 	ASSERT_REFUSED(SIGSEGV, EACCES, dev_write(A, buf, 9));
-	ASSERT_EQ(0, mprotect(buf, LEN, PROT_READ | PROT_WRITE));
+	ASSERT_EQ(0, mprotect(buf, LEN, RW));
 	ASSERT_DONE(dev_write(A, buf, 9));
 	EXPECT_EQ(9, *word_of(buf, 0));
 	EXPECT_EQ(-1, pages_check(buf + PAGE_BYTES, LEN - PAGE_BYTES, 2));
@@ -568,9 +567,7 @@ TEST_F(mapping, switching_by_two_threads_under_load_loses_no_write)
 
 	*word = 0;
 	for (unsigned int i = 0; i < 2; i++)
-		ASSERT_EQ(0, pthread_create(&threads[i], NULL,
-					    switch_until_stopped,
-					    &switchers[i]));
+		threads[i] = THREAD(switch_until_stopped, &switchers[i]);
 	for (unsigned int round = 0; round < 10; round++) {
 		for (unsigned int lane = 0; lane < LANES; lane++)
 			agent_post(agent_of(A), lane, AGENT_ADD, args, 2);

@@ -48,8 +48,7 @@ FIXTURE_SETUP(buffer)
 	ASSERT_EQ(0, rc);
 	self->file = FD(memfd_create("pin_test", MFD_CLOEXEC));
 	buf = ANON(LEN);
-	pages_fill(buf, LEN, 1);
-	ASSERT_EQ(0, prefetch(A, buf, LEN));
+	PLACE(A, buf, LEN, 1);
 	ASSERT_EQ(PAGES, pages_at(space, buf, LEN, id_of(A)));
 	ASSERT_EQ(0, ring_register(&self->ring, buf, LEN));
 	ASSERT_EQ(PAGES, pages_at(space, buf, LEN, HMMRT_LOCATION_HOST));

@@ -43,8 +43,7 @@ FIXTURE_SETUP(power)
 		SKIP(_exit(SKIPPED), "cannot set " TEST_MODE);
 	DEVICES_SETUP();
 	buf = ANON(LEN);
-	pages_fill(buf, LEN, 5);
-	ASSERT_EQ(0, prefetch(A, buf, LEN));
+	PLACE(A, buf, LEN, 5);
 	ASSERT_AT(A, buf, LEN);
 }
 
@@ -87,8 +86,7 @@ TEST_F(power, pinned_object_survives_suspend_and_refuses_hibernation)
 	struct outcome outcome;
 	char *at;
 
-	at = NOT_NULL(
-		arena_map(LEN, PROT_READ | PROT_WRITE, MAP_SHARED, object, 0));
+	at = NOT_NULL(arena_map(LEN, RW, MAP_SHARED, object, 0));
 	ASSERT_EQ(0, set_access(at, LEN, A, OBJECT_WRITE));
 	outcome = dev_fill(A, at, LEN, 70);
 	ASSERT_EQ(0, outcome.error);
@@ -142,7 +140,7 @@ TEST_F(power, processes_are_frozen_while_their_memory_moves)
 	uint64_t moved;
 
 	ASSERT_EQ(0, set_knob(A, HMMRT_KNOB_THRASHING_ENABLE, 0));
-	ASSERT_EQ(0, pthread_create(&thread, NULL, touch_often, &toucher));
+	thread = THREAD(touch_often, &toucher);
 	agent_post(agent_of(A), 0, AGENT_ADD, increments, 2);
 	for (int i = 0; i < 5; i++) {
 		moved = stats_of(A).out_migrated_to_host;

@@ -277,7 +277,7 @@ TEST_F(tracer, query_that_waits_for_its_caller_keeps_no_memory)
 	ASSERT_NE(NULL, query.locations);
 	ASSERT_EQ(0, uffd_watch(uffd, query.locations, PAGE_BYTES,
 				UFFDIO_REGISTER_MODE_MISSING));
-	ASSERT_EQ(0, pthread_create(&thread, NULL, ask, &query));
+	thread = THREAD(ask, &query);
 	ASSERT_EQ((uintptr_t)query.locations,
 		  uffd_next(uffd, LIMIT_S).arg.pagefault.address);
 	self->ended = owner_kill(&self->owner);
@@ -312,8 +312,7 @@ TEST(queries_while_a_process_ends_are_answered_or_esrch)
 	for (unsigned int round = 0; round < amount(30, 10); round++) {
 		ASSERT_EQ(0, owner_start(&owner));
 		query.owner = &owner;
-		ASSERT_EQ(0, pthread_create(&thread, NULL, ask_until_an_error,
-					    &query));
+		thread = THREAD(ask_until_an_error, &query);
 		usleep(1000 * (round % 5));
 		ASSERT_TRUE(owner_kill(&owner));
 		ASSERT_EQ(0, pthread_join(thread, NULL));

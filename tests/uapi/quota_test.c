@@ -194,8 +194,7 @@ TEST_F(quota, pages_on_the_device_are_not_charged_again)
 	struct hmmrt_prefetch result;
 	struct hmmrt_quota quota;
 
-	pages_fill(buf, BLOCK_BYTES, 1);
-	ASSERT_EQ(0, prefetch(A, buf, BLOCK_BYTES));
+	PLACE(A, buf, BLOCK_BYTES, 1);
 	ASSERT_EQ(0, limit_to(BLOCK_BYTES));
 	ASSERT_EQ(0, prefetch(HOST, buf + hole, PAGE_BYTES));
 	ASSERT_EQ(0, prefetch(HOST, buf + 2 * hole, PAGE_BYTES));
@@ -268,8 +267,7 @@ TEST_F(quota, lower_limit_evicts_at_once)
 	struct hmmrt_quota quota;
 	struct hmmrt_page page;
 
-	pages_fill(buf, 4 * BLOCK_BYTES, 1);
-	ASSERT_EQ(0, prefetch(A, buf, 4 * BLOCK_BYTES));
+	PLACE(A, buf, 4 * BLOCK_BYTES, 1);
 	ASSERT_EQ(0, cmd_set_quota(space, id_of(A), 2 * BLOCK_BYTES, DEFAULT,
 				   &quota));
 	EXPECT_EQ(2 * BLOCK_BYTES, quota.out_used_bytes);
@@ -287,8 +285,7 @@ TEST_F(quota, lower_limit_evicts_at_once)
  */
 TEST_F(quota, parent_stays_charged_after_fork)
 {
-	pages_fill(buf, BLOCK_BYTES, 1);
-	ASSERT_EQ(0, prefetch(A, buf, BLOCK_BYTES));
+	PLACE(A, buf, BLOCK_BYTES, 1);
 	ASSERT_TRUE(start_holder(self));
 	ASSERT_EQ(0, munmap(buf, MOST));
 	EXPECT_EQ(BLOCK_BYTES, charged());
@@ -320,8 +317,7 @@ TEST_F(quota, limit_outlives_the_binding)
 
 TEST_F(quota, pages_of_a_former_binding_stay_charged)
 {
-	pages_fill(buf, BLOCK_BYTES, 1);
-	ASSERT_EQ(0, prefetch(A, buf, BLOCK_BYTES));
+	PLACE(A, buf, BLOCK_BYTES, 1);
 	ASSERT_TRUE(start_holder(self));
 	/* Unbinding does not migrate pages that this process has not mapped. */
 	ASSERT_EQ(0, munmap(buf, BLOCK_BYTES));
@@ -337,8 +333,7 @@ TEST_F(quota, pages_of_a_former_binding_stay_charged)
  */
 TEST_F(quota, account_is_freed_with_its_last_page)
 {
-	pages_fill(buf, 2 * BLOCK_BYTES, 1);
-	ASSERT_EQ(0, prefetch(A, buf, 2 * BLOCK_BYTES));
+	PLACE(A, buf, 2 * BLOCK_BYTES, 1);
 	ASSERT_EQ(0, limit_to(BLOCK_BYTES));
 	EXPECT_EQ(BLOCK_BYTES, get_quota().out_evicted_bytes);
 	ASSERT_TRUE(start_holder(self));

@@ -33,8 +33,8 @@ FIXTURE_TEARDOWN(race)
 
 static bool map_again(void *addr, size_t len)
 {
-	return mmap(addr, len, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == addr;
+	return mmap(addr, len, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		    0) == addr;
 }
 
 /*
@@ -112,7 +112,7 @@ static void change_something(struct changer *c)
 		break;
 	case 2:
 		mprotect(addr, count * PAGE_BYTES, PROT_READ);
-		mprotect(addr, count * PAGE_BYTES, PROT_READ | PROT_WRITE);
+		mprotect(addr, count * PAGE_BYTES, RW);
 		break;
 	case 3:
 		*(volatile uint64_t *)addr = 0;
@@ -149,8 +149,7 @@ TEST_F(race, random_changes_under_busy_lanes)
 	pthread_t thread;
 
 	changer.buf = ANON(changer.len);
-	ASSERT_EQ(0, pthread_create(&thread, NULL, change_until_stopped,
-				    &changer));
+	thread = THREAD(change_until_stopped, &changer);
 	/* Run at least until the thread has made one change. */
 	do {
 		uint64_t read[] = { (uintptr_t)changer.buf, changer.len,
@@ -254,8 +253,7 @@ TEST_F(race, prefetches_while_lanes_count_lose_no_write)
 	movers[1].len = BLOCK_BYTES;
 	word = (uint64_t *)(movers[0].buf + BLOCK_BYTES);
 	for (unsigned int i = 0; i < 2; i++)
-		ASSERT_EQ(0, pthread_create(&threads[i], NULL,
-					    move_until_stopped, &movers[i]));
+		threads[i] = THREAD(move_until_stopped, &movers[i]);
 	while (!__atomic_load_n(&movers[0].moves, __ATOMIC_RELAXED))
 		usleep(100);
 	for (unsigned int lane = 0; lane < LANES; lane++) {
@@ -344,8 +342,7 @@ static bool wait_for_writers(void)
 static bool map_mirror_again(char *buf)
 {
 	return !agent_unmap(agent_of(A), buf, GROWING_BYTES) &&
-	       !agent_map(agent_of(A), buf, GROWING_BYTES,
-			  PROT_READ | PROT_WRITE);
+	       !agent_map(agent_of(A), buf, GROWING_BYTES, RW);
 }
 
 /*
@@ -398,14 +395,12 @@ TEST_F(race, write_permission_survives_stale_lookups)
 	int fd = FD(ext2_file(GROWING_BYTES));
 
 	self->end = time(NULL) + RUN_S;
-	prefetchers.buf = NOT_NULL(arena_map(
-		GROWING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+	prefetchers.buf =
+		NOT_NULL(arena_map(GROWING_BYTES, RW, MAP_SHARED, fd, 0));
 	pthread_barrier_init(&prefetchers.begin, NULL, PREFETCHERS + 1);
 	pthread_barrier_init(&prefetchers.end, NULL, PREFETCHERS + 1);
 	for (unsigned int i = 0; i < PREFETCHERS; i++)
-		ASSERT_EQ(0, pthread_create(&threads[i], NULL,
-					    prefetch_once_a_round,
-					    &prefetchers));
+		threads[i] = THREAD(prefetch_once_a_round, &prefetchers);
 	for (round = 1; !failed && (round <= 2 || time(NULL) < self->end);
 	     round++)
 		failed = growing_round(&prefetchers, round);
@@ -451,7 +446,7 @@ TEST_F(race, signals_do_not_make_faults_fail)
 	pthread_t thread;
 	uint64_t round;
 
-	ASSERT_EQ(0, pthread_create(&thread, NULL, storm_all_lanes, &storm));
+	thread = THREAD(storm_all_lanes, &storm);
 	for (round = 1; round <= 2 || time(NULL) < self->end; round++) {
 		uint64_t fill[] = { (uintptr_t)buf, len, PAGE_BYTES, round };
 		uint64_t read[] = { (uintptr_t)buf, len, PAGE_BYTES };
@@ -496,8 +491,7 @@ TEST_F(race, many_threads_migrate_one_page_back)
 	unsigned int rounds = 0;
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(threads); i++)
-		ASSERT_EQ(0, pthread_create(&threads[i], NULL,
-					    touch_until_stopped, &toucher));
+		threads[i] = THREAD(touch_until_stopped, &toucher);
 	do {
 		ASSERT_DONE(dev_write(A, word + 1, rounds));
 		rounds++;

@@ -65,14 +65,12 @@ static char *map_file(FIXTURE_DATA(kinds) *self, int flags)
 	self->file = memfd_create("readmostly_kinds_test", MFD_CLOEXEC);
 	if (self->file < 0 || !fill_file(self->file, self->len))
 		return NULL;
-	return arena_map(self->len, PROT_READ | PROT_WRITE, flags, self->file,
-			 0);
+	return arena_map(self->len, RW, flags, self->file, 0);
 }
 
 static char *map_anon(FIXTURE_DATA(kinds) *self, int flags)
 {
-	char *buf = arena_map(self->len, PROT_READ | PROT_WRITE,
-			      flags | MAP_ANONYMOUS, -1, 0);
+	char *buf = arena_map(self->len, RW, flags | MAP_ANONYMOUS, -1, 0);
 
 	if (buf)
 		memset(buf, 0x5a, self->len);
@@ -198,8 +196,7 @@ TEST_F(kinds, memory_is_read_in_place)
 	ASSERT_SUM(A, buf, self->len, 1);
 	if (!variant->until_written)
 		EXPECT_EQ(1, copied());
-	ASSERT_DONE(dev_fill(A, buf, self->len, 1000));
-	EXPECT_EQ(-1, pages_check(buf, self->len, 1000));
+	EXPECT_FILLS(A, buf, self->len, 1000);
 	ASSERT_SUM(A, buf, self->len, 1000);
 	if (!variant->until_written)
 		EXPECT_EQ(1, copied());
@@ -219,8 +216,7 @@ TEST(migration_does_not_duplicate_written_file_pages)
 		SKIP(return, "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, faulty_start());
 	ASSERT_EQ(0, ftruncate(file, LEN));
-	buf = NOT_NULL(
-		arena_map(LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0));
+	buf = NOT_NULL(arena_map(LEN, RW, MAP_PRIVATE, file, 0));
 	pages_fill(buf, LEN, 1);
 	ASSERT_EQ(0, advise(buf, LEN, SET_READ_MOSTLY));
 	ASSERT_EQ(0, to_device(A, buf, LEN));

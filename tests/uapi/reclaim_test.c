@@ -105,8 +105,7 @@ TEST_F(pressure, swapped_pages_migrate_to_the_device)
 	/* Most pages must be swapped out, or the test tests nothing. */
 	ASSERT_GT(pages / 2, (uint64_t)count_at(HOST, buf, len));
 	ASSERT_SUM(A, buf, len, 1);
-	ASSERT_DONE(dev_fill(A, buf, len, 5));
-	ASSERT_EQ(-1, pages_check(buf, len, 5));
+	ASSERT_FILLS(A, buf, len, 5);
 }
 
 TEST_F(pressure, swapped_out_neighbours_keep_their_contents)
@@ -116,8 +115,7 @@ TEST_F(pressure, swapped_out_neighbours_keep_their_contents)
 
 	ASSERT_DONE(dev_fill(A, buf, half, 100));
 	reclaim();
-	ASSERT_DONE(dev_fill(A, buf, half, 200));
-	ASSERT_EQ(-1, pages_check(buf, half, 200));
+	ASSERT_FILLS(A, buf, half, 200);
 	ASSERT_EQ(-1, pages_check(buf + half, half, 1 + half / PAGE_BYTES));
 }
 
@@ -145,8 +143,7 @@ TEST_F(pressure, lazily_freed_pages_migrated_back_survive)
 	char *buf = FILLED(len);
 
 	ASSERT_EQ(0, madvise(buf, len, MADV_FREE));
-	ASSERT_DONE(dev_fill(A, buf, len, 50));
-	ASSERT_EQ(-1, pages_check(buf, len, 50));
+	ASSERT_FILLS(A, buf, len, 50);
 	reclaim();
 	ASSERT_EQ(-1, pages_check(buf, len, 50));
 }
@@ -159,8 +156,7 @@ TEST_F(pressure, device_writes_to_clean_shared_pages_survive)
 	char *buf;
 
 	ASSERT_EQ(0, ftruncate(fd, len));
-	buf = NOT_NULL(
-		arena_map(len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+	buf = NOT_NULL(arena_map(len, RW, MAP_SHARED, fd, 0));
 	ASSERT_EQ(0, buf[0]);
 	ASSERT_EQ(0, buf[len - PAGE_BYTES]);
 	ASSERT_DONE(dev_fill(A, buf, len, 9));
@@ -232,8 +228,7 @@ TEST_F(pressure, writes_to_merged_pages_are_private)
 	ASSERT_TRUE(capability_set(CAP_SYS_ADMIN, true));
 	ASSERT_EQ(0, page.written_by);
 	ASSERT_AT(HOST, two, len);
-	ASSERT_DONE(dev_fill(A, one, len, 1));
-	ASSERT_EQ(-1, pages_check(one, len, 1));
+	ASSERT_FILLS(A, one, len, 1);
 	ASSERT_VALUE(0x5a5a5a5a5a5a5a5a, dev_read(A, two));
 	ASSERT_EQ(0x5a, two[len - PAGE_BYTES]);
 }
@@ -385,16 +380,16 @@ TEST_F_TIMEOUT(pressure, reclaim_does_not_wait_for_advice, 120)
 
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		SKIP(return, "needs two processors");
-	scene.shared = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	scene.shared =
+		mmap(NULL, PAGE_BYTES, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, scene.shared);
-	scene.many = mmap(NULL, 1ul << 30, PROT_READ | PROT_WRITE,
+	scene.many = mmap(NULL, 1ul << 30, RW,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	ASSERT_NE(MAP_FAILED, scene.many);
 	buf = ANON(BLOCK_BYTES);
 	ASSERT_EQ(0, ftruncate(fd, PAGE_BYTES));
-	scene.page = mmap(buf + BLOCK_BYTES / 2, PAGE_BYTES,
-			  PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
+	scene.page = mmap(buf + BLOCK_BYTES / 2, PAGE_BYTES, RW,
+			  MAP_SHARED | MAP_FIXED, fd, 0);
 	ASSERT_EQ(buf + BLOCK_BYTES / 2, scene.page);
 	ASSERT_EQ(0, advise(buf, PAGE_BYTES, SET_READ_MOSTLY));
 	ASSERT_TRUE(make_ranges(&scene));
@@ -404,9 +399,9 @@ TEST_F_TIMEOUT(pressure, reclaim_does_not_wait_for_advice, 120)
 		stay_on_processor(1);
 		page_out(&scene, pidfd);
 	}
-	ASSERT_EQ(0, pthread_create(&threads[0], NULL, touch, &scene));
-	ASSERT_EQ(0, pthread_create(&threads[1], NULL, spin, &scene));
-	ASSERT_EQ(0, pthread_create(&threads[2], NULL, advise_slowly, &scene));
+	threads[0] = THREAD(touch, &scene);
+	threads[1] = THREAD(spin, &scene);
+	threads[2] = THREAD(advise_slowly, &scene);
 	begin = now_ns();
 	for (i = 1; i <= 3 || now_ns() - begin < 3000000000ull; i++) {
 		*(uint64_t *)buf = i;
@@ -444,8 +439,7 @@ TEST_F(pressure, mremap_leaves_pages_on_the_device)
 	ASSERT_REFUSED(SIGSEGV, EFAULT, dev_read(A, buf));
 	ASSERT_VALUE(3, dev_read(A, target));
 	ASSERT_EQ(-1, pages_check(target, len, 3));
-	ASSERT_DONE(dev_fill(A, target, len, 8));
-	ASSERT_EQ(-1, pages_check(target, len, 8));
+	ASSERT_FILLS(A, target, len, 8);
 }
 
 TEST_HARNESS_MAIN

@@ -217,8 +217,8 @@ TEST_F(space, prefetch_completes_partly_migrated_blocks)
 
 TEST_F(space, prefetch_reports_that_shared_memory_stays)
 {
-	char *buf = NOT_NULL(arena_map(BLOCK_BYTES, PROT_READ | PROT_WRITE,
-				       MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+	char *buf = NOT_NULL(
+		arena_map(BLOCK_BYTES, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
 	struct hmmrt_prefetch result;
 
 	pages_fill(buf, BLOCK_BYTES, 1);
@@ -274,7 +274,7 @@ TEST_F(space, prefetch_of_a_reserved_terabyte_costs_no_memory)
 
 static char *sparse_map(void)
 {
-	char *buf = mmap(NULL, TERABYTE, PROT_READ | PROT_WRITE,
+	char *buf = mmap(NULL, TERABYTE, RW,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	for (uint64_t i = 0; buf != MAP_FAILED && i < SPARSE_PAGES; i++)
@@ -686,8 +686,8 @@ static pid_t prefetching_child(struct stopped **stopped)
 {
 	pid_t pid;
 
-	*stopped = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
-			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	*stopped =
+		mmap(NULL, PAGE_BYTES, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (*stopped == MAP_FAILED)
 		return -1;
 	pid = fork();
@@ -802,8 +802,7 @@ TEST_F(space, device_info_counts_memory_in_use)
 	ASSERT_EQ(0, access(path, R_OK | W_OK));
 
 	before = info.out_used_bytes;
-	pages_fill(buf, BLOCK_BYTES, 1);
-	ASSERT_EQ(0, prefetch(A, buf, BLOCK_BYTES));
+	PLACE(A, buf, BLOCK_BYTES, 1);
 	ASSERT_EQ(0, cmd_device_info(space, id_of(A), &info));
 	EXPECT_EQ(before + BLOCK_BYTES, info.out_used_bytes);
 	ASSERT_EQ(0, munmap(buf, BLOCK_BYTES));
@@ -850,8 +849,7 @@ TEST_F(space, stats_of_a_new_binding_start_at_zero)
 	struct hmmrt_gpu_bind bind;
 	struct hmmrt_stats stats;
 
-	pages_fill(buf, BLOCK_BYTES, 1);
-	ASSERT_EQ(0, prefetch(A, buf, BLOCK_BYTES));
+	PLACE(A, buf, BLOCK_BYTES, 1);
 	ASSERT_EQ(-1, pages_check(buf, BLOCK_BYTES, 1));
 	ASSERT_EQ(0, cmd_stats(space, id_of(A), &stats));
 	ASSERT_EQ(BLOCK_PAGES, stats.out_migrated_to_device);
@@ -872,11 +870,9 @@ TEST_F(space, unbind_migrates_pages_back)
 	const size_t len = 3 * BLOCK_BYTES;
 	char *buf = FILLED(len);
 
-	ASSERT_EQ(0, prefetch(A, buf, len));
-	ASSERT_AT(A, buf, len);
+	MOVE(A, buf, len);
 	session_unbind(&session, A);
-	ASSERT_AT(HOST, buf, len);
-	ASSERT_EQ(-1, pages_check(buf, len, 1));
+	ASSERT_HAS(HOST, buf, len, 1);
 }
 
 TEST_HARNESS_MAIN

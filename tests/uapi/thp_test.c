@@ -227,8 +227,7 @@ TEST_F(thp, part_without_read_mostly_advice_migrates)
 	ASSERT_EQ(0, advise(self->buf, BLOCK_BYTES, SET_READ_MOSTLY));
 	ASSERT_SUM(A, self->buf, BLOCK_BYTES, 1);
 	ASSERT_EQ(0, advise(part, PART, UNSET_READ_MOSTLY));
-	ASSERT_EQ(0, prefetch(A, part, PART));
-	ASSERT_AT(A, part, PART);
+	MOVE(A, part, PART);
 	ASSERT_SUM(A, self->buf, BLOCK_BYTES, 1);
 	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 1));
 }
@@ -477,8 +476,7 @@ TEST_F(thp, several_threads_fault_at_the_same_time)
 		ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_MIGRATE_TO_DEV,
 				  self->buf, BLOCK_BYTES, self->data, NULL));
 		for (unsigned int i = 0; i < THREADS; i++)
-			ASSERT_EQ(0, pthread_create(&threads[i], NULL,
-						    check_all, self->buf));
+			threads[i] = THREAD(check_all, self->buf);
 		for (unsigned int i = 0; i < THREADS; i++) {
 			ASSERT_EQ(0, pthread_join(threads[i], &wrong));
 			ASSERT_EQ(NULL, wrong);
@@ -523,8 +521,7 @@ TEST_F(thp, device_fault_migrates_the_whole_huge_page)
 	ASSERT_AT(A, self->buf, BLOCK_BYTES);
 	stats = stats_of(A);
 	ASSERT_EQ(1, stats.out_device_faults);
-	ASSERT_DONE(dev_fill(A, self->buf, BLOCK_BYTES, 600));
-	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 600));
+	ASSERT_FILLS(A, self->buf, BLOCK_BYTES, 600);
 }
 
 /* Returns the size of the agent's page tables in KiB, -1 if it is not known. */

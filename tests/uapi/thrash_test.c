@@ -262,8 +262,7 @@ static void add_from_all_sides(FIXTURE_DATA(thrash) *self,
 		agent_post(&session.devices[i % 2].agent, i / 2, AGENT_ADD,
 			   args, 2);
 	for (unsigned int i = 0; i < 2; i++)
-		ASSERT_EQ(0, pthread_create(&threads[i], NULL, add_often,
-					    (void *)self->word));
+		threads[i] = THREAD(add_often, (void *)self->word);
 	for (unsigned int i = 0; i < 2; i++)
 		ASSERT_EQ(0, pthread_join(threads[i], NULL));
 	for (unsigned int i = 0; i < 4; i++)

@@ -336,13 +336,11 @@ TEST_F(bound, token_is_accepted_once)
 	ASSERT_EQ(-EBUSY, agent_attach(&second, self->device->gpu, token));
 	ASSERT_EQ(-EBUSY, agent_attach(&second, self->device->gpu, 0));
 	ASSERT_EQ(-EBUSY, agent_attach(agent_of(A), self->device->gpu, token));
-	ASSERT_EQ(-EPERM,
-		  agent_map(&second, buf, BLOCK_BYTES, PROT_READ | PROT_WRITE));
+	ASSERT_EQ(-EPERM, agent_map(&second, buf, BLOCK_BYTES, RW));
 	/* Also when the first agent is gone: a new agent needs a new file. */
 	agent_kill(agent_of(A));
 	ASSERT_EQ(-EBUSY, agent_attach(&second, self->device->gpu, token));
-	ASSERT_EQ(-EPERM,
-		  agent_map(&second, buf, BLOCK_BYTES, PROT_READ | PROT_WRITE));
+	ASSERT_EQ(-EPERM, agent_map(&second, buf, BLOCK_BYTES, RW));
 	agent_quit(&second);
 }
 
@@ -458,8 +456,8 @@ struct mutual {
 
 TEST_F(bound, two_processes_cannot_mirror_each_other)
 {
-	struct mutual *shared = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
-				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct mutual *shared =
+		mmap(NULL, PAGE_BYTES, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int childs_gpu = open_gpu(1), ready[2], go[2];
 	char c;
 	pid_t pid;

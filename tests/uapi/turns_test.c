@@ -85,8 +85,7 @@ TEST_F_TIMEOUT(turns, consecutive_windows_migrate_in_each_turn, 500)
 
 		pages_fill(window, GRANULE_BYTES, i);
 		ASSERT_VALUE(16 * i + 120, dev_sum(A, window, GRANULE_BYTES));
-		ASSERT_DONE(dev_fill(A, window, GRANULE_BYTES, 10 * i));
-		ASSERT_EQ(-1, pages_check(window, GRANULE_BYTES, 10 * i));
+		ASSERT_FILLS(A, window, GRANULE_BYTES, 10 * i);
 	}
 	stats = stats_of(A);
 	EXPECT_LE(16 * rounds, stats.out_migrated_to_device);
@@ -104,8 +103,7 @@ TEST_F_TIMEOUT(turns, blocks_prefetched_both_ways_keep_their_contents, 500)
 	struct hmmrt_stats stats;
 
 	for (uint64_t i = 0; i < rounds; i++) {
-		pages_fill(buf, len, i);
-		ASSERT_EQ(0, prefetch(A, buf, len));
+		PLACE(A, buf, len, i);
 		ASSERT_VALUE(pages * (pages - 1) / 2 + pages * i,
 			     dev_sum(A, buf, len));
 		ASSERT_DONE(dev_fill(A, buf, len, 1000 * i));

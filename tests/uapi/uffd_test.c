@@ -152,7 +152,7 @@ TEST_F(uffd, handler_gets_the_first_write_to_a_protected_page)
 	ASSERT_EQ(0, prefetch_result(A, buf, LEN, &result));
 	ASSERT_GT(LEN / PAGE_BYTES, result.out_pages_moved);
 
-	ASSERT_EQ(0, pthread_create(&thread, NULL, touch, buf));
+	thread = THREAD(touch, buf);
 	message = uffd_next(self->uffd, LIMIT_S);
 	EXPECT_EQ(UFFD_EVENT_PAGEFAULT, message.event);
 	EXPECT_EQ((uintptr_t)buf, message.arg.pagefault.address);

@@ -22,8 +22,7 @@ FIXTURE_SETUP(full)
 	}
 	self->len = info.out_memory_bytes;
 	buf = ANON(self->len);
-	ASSERT_EQ(0, prefetch(A, buf, self->len));
-	ASSERT_AT(A, buf, self->len);
+	MOVE(A, buf, self->len);
 }
 
 FIXTURE_TEARDOWN(full)
@@ -59,8 +58,7 @@ TEST_F(full, window_across_two_chunks_keeps_its_contents)
 	uint64_t frame;
 
 	ASSERT_TRUE(find_neighbours(buf, self->len, &first, &second));
-	pages_fill(second, BLOCK_BYTES, 1000);
-	ASSERT_EQ(0, prefetch(A, second, BLOCK_BYTES));
+	PLACE(A, second, BLOCK_BYTES, 1000);
 	ASSERT_EQ(device_frame(first) + BLOCK_PAGES, device_frame(second));
 	frame = device_frame(first + BLOCK_BYTES - tail);
 	/* The allocator takes the page that was freed last first. */
@@ -87,8 +85,7 @@ TEST_F(full, block_in_single_pages_keeps_its_contents)
 	pages_fill(window, BLOCK_BYTES, 1);
 	ASSERT_VALUE(512 * 513 / 2, dev_sum(A, window, BLOCK_BYTES));
 	ASSERT_AT(A, window, BLOCK_BYTES);
-	ASSERT_DONE(dev_fill(A, window, BLOCK_BYTES, 700));
-	ASSERT_EQ(-1, pages_check(window, BLOCK_BYTES, 700));
+	ASSERT_FILLS(A, window, BLOCK_BYTES, 700);
 	for (size_t at = 0; at < 2 * BLOCK_BYTES; at += PAGE_BYTES)
 		ASSERT_EQ(0, *(uint64_t *)(buf + at));
 }

@@ -154,8 +154,7 @@ static char *file_page(void)
 
 	if (fd < 0)
 		return NULL;
-	at = mmap(NULL, FUSE_FILE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE,
-		  fd, 0);
+	at = mmap(NULL, FUSE_FILE_BYTES, RW, MAP_PRIVATE, fd, 0);
 	/* Close it now: at exit the process would wait for the server. */
 	close(fd);
 	return at == MAP_FAILED ? NULL : at;

@@ -16,6 +16,9 @@ enum { A, B, C, D };
 #define HOST	HMMRT_LOCATION_HOST
 #define NONE	HMMRT_LOCATION_NONE
 
+/* The protection of ordinary memory. */
+#define RW	(PROT_READ | PROT_WRITE)
+
 /* The kinds of advice. */
 #define SET_READ_MOSTLY		HMMRT_ADVICE_SET_READ_MOSTLY
 #define UNSET_READ_MOSTLY	HMMRT_ADVICE_UNSET_READ_MOSTLY

@@ -83,6 +83,57 @@ struct devices_options {
 #define ASSERT_SUM(device, addr, len, first)				\
 	ASSERT_VALUE(pages_sum(len, first), dev_sum(device, addr, len))
 
+/* Have the CPU fill the pages of a range, and prefetch them. */
+#define PLACE(location, addr, len, first)				\
+	do {								\
+		pages_fill(addr, len, first);				\
+		ASSERT_EQ(0, prefetch(location, addr, len));		\
+	} while (0)
+
+/* Prefetch a range, and expect all of its pages at the location. */
+#define MOVE(location, addr, len)					\
+	do {								\
+		ASSERT_EQ(0, prefetch(location, addr, len));		\
+		ASSERT_AT(location, addr, len);				\
+	} while (0)
+
+/* Have a device fill the pages of a range, and expect the CPU to read that. */
+#define ASSERT_FILLS(device, addr, len, first)				\
+	do {								\
+		ASSERT_DONE(dev_fill(device, addr, len, first));	\
+		ASSERT_EQ(-1, pages_check(addr, len, first));		\
+	} while (0)
+#define EXPECT_FILLS(device, addr, len, first)				\
+	do {								\
+		ASSERT_DONE(dev_fill(device, addr, len, first));	\
+		EXPECT_EQ(-1, pages_check(addr, len, first));		\
+	} while (0)
+
+/*
+ * Expect pages at a location with these contents. _HAS() looks where they are
+ * before the CPU reads them, _LEFT() afterwards.
+ */
+#define ASSERT_HAS(location, addr, len, first)				\
+	do {								\
+		ASSERT_AT(location, addr, len);				\
+		ASSERT_EQ(-1, pages_check(addr, len, first));		\
+	} while (0)
+#define EXPECT_HAS(location, addr, len, first)				\
+	do {								\
+		EXPECT_AT(location, addr, len);				\
+		EXPECT_EQ(-1, pages_check(addr, len, first));		\
+	} while (0)
+#define ASSERT_LEFT(location, addr, len, first)				\
+	do {								\
+		ASSERT_EQ(-1, pages_check(addr, len, first));		\
+		ASSERT_AT(location, addr, len);				\
+	} while (0)
+#define EXPECT_LEFT(location, addr, len, first)				\
+	do {								\
+		EXPECT_EQ(-1, pages_check(addr, len, first));		\
+		EXPECT_AT(location, addr, len);				\
+	} while (0)
+
 /* Expect these attributes of a range. */
 #define ASSERT_ATTRIBUTES(addr, len, flags, by, preferred, prefetch, grain)	\
 	do {									\

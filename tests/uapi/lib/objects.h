@@ -9,7 +9,6 @@
 #include "devices.h"
 #include "object.h"
 
-#define RW		(PROT_READ | PROT_WRITE)
 #define MIGRATABLE	HMMRT_OBJECT_MIGRATABLE
 
 /* The size of the object in most tests. */
