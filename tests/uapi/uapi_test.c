@@ -103,6 +103,21 @@ FIXTURE_VARIANT(call) {
 	.min_size = offsetof(struct _struct, _last) +		\
 		    sizeof(((struct _struct *)NULL)->_last)
 
+/* The variants call these to set the input members. */
+#define DEVICE	(env->session.devices[0])
+#define FILL_IN(_name, _struct, ...)					\
+	static void fill_##_name(struct env *env, void *arg)		\
+	{								\
+		struct _struct filled = {				\
+			.size = sizeof(filled), __VA_ARGS__		\
+		};							\
+									\
+		(void)env;						\
+		memcpy(arg, &filled, sizeof(filled));			\
+	}
+
+#define OUTPUTS(_struct, _first)	.outputs = offsetof(struct _struct, _first)
+
 static void fill_nothing(struct env *env, void *arg)
 {
 	(void)env;
@@ -116,283 +131,115 @@ static void fill_events_open(struct env *env, void *arg)
 		events_request(HMMRT_EVENTS_OF_SPACE, HMMRT_EVENTS_MIN);
 }
 
-static void fill_annotate(struct env *env, void *arg)
-{
-	struct hmmrt_annotate *annotate = arg;
+FILL_IN(annotate, hmmrt_annotate, .kind = HMMRT_ANNOTATE_NAME,
+	.addr = (uintptr_t)env->buf, .len = 1, .text[0] = 'a')
+FILL_IN(prefetch, hmmrt_prefetch, .addr = (uintptr_t)env->buf, .len = BLOCK_BYTES,
+	.location = DEVICE.id)
+FILL_IN(residency, hmmrt_residency, .addr = (uintptr_t)env->buf,
+	.len = BLOCK_BYTES, .locations = (uintptr_t)env->locations)
+FILL_IN(pages, hmmrt_pages, .addr = (uintptr_t)env->buf, .len = BLOCK_BYTES,
+	.pages = (uintptr_t)env->pages, .page_bytes = sizeof(env->pages[0]))
+FILL_IN(exclusive, hmmrt_exclusive, .addr = (uintptr_t)env->buf,
+	.len = 4 * PAGE_BYTES, .device_id = DEVICE.id)
+FILL_IN(advise, hmmrt_advise, .addr = (uintptr_t)env->buf, .len = BLOCK_BYTES,
+	.advice = HMMRT_ADVICE_SET_READ_MOSTLY)
+FILL_IN(range_attributes, hmmrt_range_attributes, .addr = (uintptr_t)env->buf,
+	.len = BLOCK_BYTES)
+FILL_IN(peer, hmmrt_peer, .device_id = DEVICE.id, .peer_id = env->peer_id,
+	.operation = HMMRT_PEER_ENABLE)
+FILL_IN(knob, hmmrt_knob, .knob = HMMRT_KNOB_PREFETCH_THRESHOLD,
+	.operation = HMMRT_KNOB_SET, .scope = HMMRT_SCOPE_SPACE,
+	.device_id = DEVICE.id, .value = 51)
+FILL_IN(quota, hmmrt_quota, .operation = HMMRT_QUOTA_SET,
+	.scope = HMMRT_QUOTA_OF_SPACE, .device_id = DEVICE.id,
+	.limit_bytes = HMMRT_QUOTA_NO_LIMIT, .priority = HMMRT_PRIORITY_DEFAULT)
+FILL_IN(object_create, hmmrt_object_create, .bytes = BLOCK_BYTES,
+	.location = DEVICE.id)
+FILL_IN(access, hmmrt_access, .addr = (uintptr_t)env->buf, .len = BLOCK_BYTES,
+	.operation = HMMRT_ACCESS_SET, .device_id = DEVICE.id,
+	.access = HMMRT_ACCESS_READ)
+FILL_IN(object_reopen, hmmrt_object_reopen, .access = HMMRT_ACCESS_READ)
+FILL_IN(stats, hmmrt_stats, .device_id = DEVICE.id)
+FILL_IN(bind, hmmrt_gpu_bind, .space_fd = env->session.space)
+FILL_IN(attach, hmmrt_gpu_attach, .token = DEVICE.token)
 
-	annotate->kind = HMMRT_ANNOTATE_NAME;
-	annotate->addr = (uintptr_t)env->buf;
-	annotate->len = 1;
-	annotate->text[0] = 'a';
-}
-
-static void fill_prefetch(struct env *env, void *arg)
-{
-	struct hmmrt_prefetch *prefetch = arg;
-
-	prefetch->addr = (uintptr_t)env->buf;
-	prefetch->len = BLOCK_BYTES;
-	prefetch->location = env->session.devices[0].id;
-}
-
-static void fill_residency(struct env *env, void *arg)
-{
-	struct hmmrt_residency *residency = arg;
-
-	residency->addr = (uintptr_t)env->buf;
-	residency->len = BLOCK_BYTES;
-	residency->locations = (uintptr_t)env->locations;
-}
-
-static void fill_pages(struct env *env, void *arg)
-{
-	struct hmmrt_pages *pages = arg;
-
-	pages->addr = (uintptr_t)env->buf;
-	pages->len = BLOCK_BYTES;
-	pages->pages = (uintptr_t)env->pages;
-	pages->page_bytes = sizeof(env->pages[0]);
-}
-
-static void fill_exclusive(struct env *env, void *arg)
-{
-	struct hmmrt_exclusive *exclusive = arg;
-
-	exclusive->addr = (uintptr_t)env->buf;
-	exclusive->len = 4 * PAGE_BYTES;
-	exclusive->device_id = env->session.devices[0].id;
-}
-
-static void fill_advise(struct env *env, void *arg)
-{
-	struct hmmrt_advise *advise = arg;
-
-	advise->addr = (uintptr_t)env->buf;
-	advise->len = BLOCK_BYTES;
-	advise->advice = HMMRT_ADVICE_SET_READ_MOSTLY;
-}
-
-static void fill_range_attributes(struct env *env, void *arg)
-{
-	struct hmmrt_range_attributes *attributes = arg;
-
-	attributes->addr = (uintptr_t)env->buf;
-	attributes->len = BLOCK_BYTES;
-}
-
-static void fill_peer(struct env *env, void *arg)
-{
-	struct hmmrt_peer *peer = arg;
-
-	peer->device_id = env->session.devices[0].id;
-	peer->peer_id = env->peer_id;
-	peer->operation = HMMRT_PEER_ENABLE;
-}
-
-static void fill_knob(struct env *env, void *arg)
-{
-	struct hmmrt_knob *knob = arg;
-
-	knob->knob = HMMRT_KNOB_PREFETCH_THRESHOLD;
-	knob->operation = HMMRT_KNOB_SET;
-	knob->scope = HMMRT_SCOPE_SPACE;
-	knob->device_id = env->session.devices[0].id;
-	knob->value = 51;
-}
-
-static void fill_quota(struct env *env, void *arg)
-{
-	struct hmmrt_quota *quota = arg;
-
-	quota->operation = HMMRT_QUOTA_SET;
-	quota->scope = HMMRT_QUOTA_OF_SPACE;
-	quota->device_id = env->session.devices[0].id;
-	quota->limit_bytes = HMMRT_QUOTA_NO_LIMIT;
-	quota->priority = HMMRT_PRIORITY_DEFAULT;
-}
-
-static void fill_object_create(struct env *env, void *arg)
-{
-	struct hmmrt_object_create *create = arg;
-
-	create->bytes = BLOCK_BYTES;
-	create->location = env->session.devices[0].id;
-}
-
-static void fill_access(struct env *env, void *arg)
-{
-	struct hmmrt_access *access = arg;
-
-	access->addr = (uintptr_t)env->buf;
-	access->len = BLOCK_BYTES;
-	access->operation = HMMRT_ACCESS_SET;
-	access->device_id = env->session.devices[0].id;
-	access->access = HMMRT_ACCESS_READ;
-}
-
-static void fill_object_reopen(struct env *env, void *arg)
-{
-	struct hmmrt_object_reopen *reopen = arg;
-
-	(void)env;
-	reopen->access = HMMRT_ACCESS_READ;
-}
-
-static void fill_stats(struct env *env, void *arg)
-{
-	struct hmmrt_stats *stats = arg;
-
-	stats->device_id = env->session.devices[0].id;
-}
-
-static void fill_bind(struct env *env, void *arg)
-{
-	struct hmmrt_gpu_bind *bind = arg;
-
-	bind->space_fd = env->session.space;
-}
-
-static void fill_attach(struct env *env, void *arg)
-{
-	struct hmmrt_gpu_attach *attach = arg;
-
-	attach->token = env->session.devices[0].token;
-}
-
-FIXTURE_VARIANT_ADD(call, info) {
-	.cmd = HMMRT_IOC_INFO, CALL(hmmrt_info, out_features),
-	.outputs = offsetof(struct hmmrt_info, out_uapi_version),
-	.stage = STAGE_OPEN, .fill = fill_nothing,
-};
-
-FIXTURE_VARIANT_ADD(call, device_info) {
-	.cmd = HMMRT_IOC_DEVICE_INFO, CALL(hmmrt_device_info, out_name),
-	.outputs = offsetof(struct hmmrt_device_info, out_numa_node),
-	.stage = STAGE_OPEN, .fill = fill_nothing,
-};
-
-FIXTURE_VARIANT_ADD(call, space_create) {
-	.cmd = HMMRT_IOC_SPACE_CREATE, CALL(hmmrt_space_create, flags),
-	.stage = STAGE_OPEN, .fill = fill_nothing,
-};
-
-FIXTURE_VARIANT_ADD(call, prefetch) {
-	.cmd = HMMRT_IOC_PREFETCH, CALL(hmmrt_prefetch, out_stayed),
-	.outputs = offsetof(struct hmmrt_prefetch, out_pages_moved),
+VARIANT(call, info, .cmd = HMMRT_IOC_INFO, CALL(hmmrt_info, out_features),
+	OUTPUTS(hmmrt_info, out_uapi_version), .stage = STAGE_OPEN,
+	.fill = fill_nothing);
+VARIANT(call, device_info, .cmd = HMMRT_IOC_DEVICE_INFO,
+	CALL(hmmrt_device_info, out_name),
+	OUTPUTS(hmmrt_device_info, out_numa_node), .stage = STAGE_OPEN,
+	.fill = fill_nothing);
+VARIANT(call, space_create, .cmd = HMMRT_IOC_SPACE_CREATE,
+	CALL(hmmrt_space_create, flags), .stage = STAGE_OPEN,
+	.fill = fill_nothing);
+VARIANT(call, prefetch, .cmd = HMMRT_IOC_PREFETCH,
+	CALL(hmmrt_prefetch, out_stayed),
+	OUTPUTS(hmmrt_prefetch, out_pages_moved),
 	.outputs_end = offsetof(struct hmmrt_prefetch, done),
-	.stage = STAGE_BOUND, .fill = fill_prefetch,
-};
-
-FIXTURE_VARIANT_ADD(call, residency) {
-	.cmd = HMMRT_IOC_RESIDENCY, CALL(hmmrt_residency, locations),
-	.stage = STAGE_SPACE, .fill = fill_residency,
-};
-
-FIXTURE_VARIANT_ADD(call, pages) {
-	.cmd = HMMRT_IOC_PAGES, CALL(hmmrt_pages, __reserved),
-	.stage = STAGE_SPACE, .fill = fill_pages,
-};
-
-FIXTURE_VARIANT_ADD(call, exclusive) {
-	.cmd = HMMRT_IOC_EXCLUSIVE, CALL(hmmrt_exclusive, out_pages),
-	.outputs = offsetof(struct hmmrt_exclusive, out_pages),
+	.stage = STAGE_BOUND, .fill = fill_prefetch);
+VARIANT(call, residency, .cmd = HMMRT_IOC_RESIDENCY,
+	CALL(hmmrt_residency, locations), .stage = STAGE_SPACE,
+	.fill = fill_residency);
+VARIANT(call, pages, .cmd = HMMRT_IOC_PAGES, CALL(hmmrt_pages, __reserved),
+	.stage = STAGE_SPACE, .fill = fill_pages);
+VARIANT(call, exclusive, .cmd = HMMRT_IOC_EXCLUSIVE,
+	CALL(hmmrt_exclusive, out_pages), OUTPUTS(hmmrt_exclusive, out_pages),
 	.outputs_end = offsetof(struct hmmrt_exclusive, done),
-	.stage = STAGE_BOUND, .fill = fill_exclusive,
-};
-
-FIXTURE_VARIANT_ADD(call, advise) {
-	.cmd = HMMRT_IOC_ADVISE, CALL(hmmrt_advise, value),
-	.stage = STAGE_SPACE, .fill = fill_advise,
-};
-
-FIXTURE_VARIANT_ADD(call, range_attributes) {
-	.cmd = HMMRT_IOC_RANGE_ATTRIBUTES,
+	.stage = STAGE_BOUND, .fill = fill_exclusive);
+VARIANT(call, advise, .cmd = HMMRT_IOC_ADVISE, CALL(hmmrt_advise, value),
+	.stage = STAGE_SPACE, .fill = fill_advise);
+VARIANT(call, range_attributes, .cmd = HMMRT_IOC_RANGE_ATTRIBUTES,
 	CALL(hmmrt_range_attributes, out_granularity),
-	.outputs = offsetof(struct hmmrt_range_attributes, out_flags),
-	.stage = STAGE_SPACE, .fill = fill_range_attributes,
-};
-
-FIXTURE_VARIANT_ADD(call, peer) {
-	.cmd = HMMRT_IOC_PEER, CALL(hmmrt_peer, out_enabled),
-	.outputs = offsetof(struct hmmrt_peer, out_possible),
-	.stage = STAGE_PEERS, .fill = fill_peer,
-};
-
-FIXTURE_VARIANT_ADD(call, knob) {
-	.cmd = HMMRT_IOC_KNOB, CALL(hmmrt_knob, out_name),
-	.outputs = offsetof(struct hmmrt_knob, out_value),
-	.stage = STAGE_BOUND, .fill = fill_knob,
-};
-
-FIXTURE_VARIANT_ADD(call, quota) {
-	.cmd = HMMRT_IOC_QUOTA, CALL(hmmrt_quota, out_evicted_bytes),
-	.outputs = offsetof(struct hmmrt_quota, out_priority),
-	.stage = STAGE_BOUND, .fill = fill_quota,
-};
-
-FIXTURE_VARIANT_ADD(call, object_create) {
-	.cmd = HMMRT_IOC_OBJECT_CREATE, CALL(hmmrt_object_create, out_fd),
-	.outputs = offsetof(struct hmmrt_object_create, out_fd),
-	.stage = STAGE_BOUND, .known_flags = HMMRT_OBJECT_MIGRATABLE,
-	.fill = fill_object_create,
-};
-
-FIXTURE_VARIANT_ADD(call, access) {
-	.cmd = HMMRT_IOC_ACCESS, CALL(hmmrt_access, out_access),
-	.outputs = offsetof(struct hmmrt_access, out_access),
-	.stage = STAGE_OBJECT, .fill = fill_access,
-};
-
-FIXTURE_VARIANT_ADD(call, events_open) {
-	.cmd = HMMRT_IOC_EVENTS_OPEN, CALL(hmmrt_events_open, __reserved),
-	.outputs = offsetof(struct hmmrt_events_open, out_fd),
+	OUTPUTS(hmmrt_range_attributes, out_flags), .stage = STAGE_SPACE,
+	.fill = fill_range_attributes);
+VARIANT(call, peer, .cmd = HMMRT_IOC_PEER, CALL(hmmrt_peer, out_enabled),
+	OUTPUTS(hmmrt_peer, out_possible), .stage = STAGE_PEERS,
+	.fill = fill_peer);
+VARIANT(call, knob, .cmd = HMMRT_IOC_KNOB, CALL(hmmrt_knob, out_name),
+	OUTPUTS(hmmrt_knob, out_value), .stage = STAGE_BOUND,
+	.fill = fill_knob);
+VARIANT(call, quota, .cmd = HMMRT_IOC_QUOTA,
+	CALL(hmmrt_quota, out_evicted_bytes),
+	OUTPUTS(hmmrt_quota, out_priority), .stage = STAGE_BOUND,
+	.fill = fill_quota);
+VARIANT(call, object_create, .cmd = HMMRT_IOC_OBJECT_CREATE,
+	CALL(hmmrt_object_create, out_fd),
+	OUTPUTS(hmmrt_object_create, out_fd),
+	.known_flags = HMMRT_OBJECT_MIGRATABLE, .stage = STAGE_BOUND,
+	.fill = fill_object_create);
+VARIANT(call, access, .cmd = HMMRT_IOC_ACCESS, CALL(hmmrt_access, out_access),
+	OUTPUTS(hmmrt_access, out_access), .stage = STAGE_OBJECT,
+	.fill = fill_access);
+VARIANT(call, events_open, .cmd = HMMRT_IOC_EVENTS_OPEN,
+	CALL(hmmrt_events_open, __reserved),
+	OUTPUTS(hmmrt_events_open, out_fd),
 	.outputs_end = offsetof(struct hmmrt_events_open, __reserved),
-	.stage = STAGE_SPACE, .fill = fill_events_open,
-};
-
-FIXTURE_VARIANT_ADD(call, annotate) {
-	.cmd = HMMRT_IOC_ANNOTATE, CALL(hmmrt_annotate, text),
-	.stage = STAGE_SPACE, .fill = fill_annotate,
-};
-
-FIXTURE_VARIANT_ADD(call, object_info) {
-	.cmd = HMMRT_OBJECT_IOC_INFO,
+	.stage = STAGE_SPACE, .fill = fill_events_open);
+VARIANT(call, annotate, .cmd = HMMRT_IOC_ANNOTATE, CALL(hmmrt_annotate, text),
+	.stage = STAGE_SPACE, .fill = fill_annotate);
+VARIANT(call, object_info, .cmd = HMMRT_OBJECT_IOC_INFO,
 	CALL(hmmrt_object_info, out_resident_bytes),
-	.outputs = offsetof(struct hmmrt_object_info, out_bytes),
-	.stage = STAGE_OBJECT, .kind = OF_OBJECT, .fill = fill_nothing,
-};
-
-FIXTURE_VARIANT_ADD(call, object_reopen) {
-	.cmd = HMMRT_OBJECT_IOC_REOPEN, CALL(hmmrt_object_reopen, out_fd),
-	.outputs = offsetof(struct hmmrt_object_reopen, out_fd),
-	.stage = STAGE_OBJECT, .kind = OF_OBJECT, .fill = fill_object_reopen,
-};
-
-FIXTURE_VARIANT_ADD(call, stats) {
-	.cmd = HMMRT_IOC_STATS, CALL(hmmrt_stats, out_retries),
-	.outputs = offsetof(struct hmmrt_stats, out_device_faults),
-	.stage = STAGE_BOUND, .fill = fill_stats,
-};
-
-FIXTURE_VARIANT_ADD(call, bind) {
-	.cmd = HMMRT_GPU_IOC_BIND, CALL(hmmrt_gpu_bind, out_token),
-	.outputs = offsetof(struct hmmrt_gpu_bind, out_device_id),
+	OUTPUTS(hmmrt_object_info, out_bytes), .kind = OF_OBJECT,
+	.stage = STAGE_OBJECT, .fill = fill_nothing);
+VARIANT(call, object_reopen, .cmd = HMMRT_OBJECT_IOC_REOPEN,
+	CALL(hmmrt_object_reopen, out_fd),
+	OUTPUTS(hmmrt_object_reopen, out_fd), .kind = OF_OBJECT,
+	.stage = STAGE_OBJECT, .fill = fill_object_reopen);
+VARIANT(call, stats, .cmd = HMMRT_IOC_STATS, CALL(hmmrt_stats, out_retries),
+	OUTPUTS(hmmrt_stats, out_device_faults), .stage = STAGE_BOUND,
+	.fill = fill_stats);
+VARIANT(call, bind, .cmd = HMMRT_GPU_IOC_BIND, CALL(hmmrt_gpu_bind, out_token),
+	OUTPUTS(hmmrt_gpu_bind, out_device_id),
 	.outputs_end = offsetof(struct hmmrt_gpu_bind, wait_msec),
-	.stage = STAGE_SPACE, .kind = OF_GPU, .fill = fill_bind,
-};
-
-FIXTURE_VARIANT_ADD(call, attach) {
-	.cmd = HMMRT_GPU_IOC_ATTACH, CALL(hmmrt_gpu_attach, token),
-	.stage = STAGE_BOUND, .kind = OF_GPU, .by_agent = true,
-	.fill = fill_attach,
-};
-
-FIXTURE_VARIANT_ADD(call, fault_record) {
-	.cmd = HMMRT_GPU_IOC_FAULT_RECORD,
+	.kind = OF_GPU, .stage = STAGE_SPACE, .fill = fill_bind);
+VARIANT(call, attach, .cmd = HMMRT_GPU_IOC_ATTACH,
+	CALL(hmmrt_gpu_attach, token), .kind = OF_GPU, .by_agent = true,
+	.stage = STAGE_BOUND, .fill = fill_attach);
+VARIANT(call, fault_record, .cmd = HMMRT_GPU_IOC_FAULT_RECORD,
 	CALL(hmmrt_gpu_fault_record, out_errno),
-	.outputs = offsetof(struct hmmrt_gpu_fault_record, out_addr), .stage = STAGE_ATTACHED,
-	.kind = OF_GPU, .by_agent = true, .fill = fill_nothing,
-};
+	OUTPUTS(hmmrt_gpu_fault_record, out_addr), .kind = OF_GPU,
+	.by_agent = true, .stage = STAGE_ATTACHED, .fill = fill_nothing);
 
 static int file_of(const struct env *env, enum kind kind)
 {

@@ -344,10 +344,10 @@ FIXTURE_VARIANT(workload) {
 	size_t percent;		/* of all device memory that is used */
 };
 
-FIXTURE_VARIANT_ADD(workload, in_1_1_times_the_memory) { .percent = 110 };
-FIXTURE_VARIANT_ADD(workload, in_1_5_times_the_memory) { .percent = 150 };
-FIXTURE_VARIANT_ADD(workload, in_twice_the_memory) { .percent = 200 };
-FIXTURE_VARIANT_ADD(workload, in_4_times_the_memory) { .percent = 400 };
+VARIANT(workload, in_1_1_times_the_memory, .percent = 110);
+VARIANT(workload, in_1_5_times_the_memory, .percent = 150);
+VARIANT(workload, in_twice_the_memory, .percent = 200);
+VARIANT(workload, in_4_times_the_memory, .percent = 400);
 
 FIXTURE_SETUP(workload)
 {
