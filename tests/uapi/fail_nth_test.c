@@ -87,10 +87,7 @@ static void undo_open(void)
 	manager = -1;
 }
 
-static int run_space_create(void)
-{
-	return cmd_space_create(manager);
-}
+STEP(run_space_create, cmd_space_create(manager))
 
 static void prepare_space(void)
 {
@@ -191,30 +188,16 @@ static int access_rc(struct outcome outcome)
 	return outcome.signal ? -(int)outcome.record.out_errno : 0;
 }
 
-static int run_device_read(void)
-{
-	return access_rc(dev_read(A, buf));
-}
-
-static int run_device_write(void)
-{
-	return access_rc(dev_write(A, buf, 1));
-}
+STEP(run_device_read, access_rc(dev_read(A, buf)))
+STEP(run_device_write, access_rc(dev_write(A, buf, 1)))
 
 static int run_cpu_read(void)
 {
 	return *(volatile uint64_t *)buf == 1 ? 0 : -EIO;
 }
 
-static int run_prefetch(void)
-{
-	return prefetch(A, buf, len);
-}
-
-static int run_prefetch_to_host(void)
-{
-	return prefetch(HOST, buf, len);
-}
+STEP(run_prefetch, prefetch(A, buf, len))
+STEP(run_prefetch_to_host, prefetch(HOST, buf, len))
 
 static int run_residency(void)
 {
@@ -248,10 +231,7 @@ static void prepare_duplication(void)
 	set_range_knob(buf, len, A, HMMRT_KNOB_READ_DUPLICATION, 1);
 }
 
-static int run_exclusive(void)
-{
-	return make_exclusive(A, buf, len, NULL);
-}
+STEP(run_exclusive, make_exclusive(A, buf, len, NULL))
 
 /* A limit of 0 evicts everything, as far as system memory can be allocated. */
 static int run_lower_quota(void)
@@ -305,15 +285,8 @@ static int create_object(uint32_t location, uint32_t flags)
 	return object < 0 ? object : 0;
 }
 
-static int run_object_create(void)
-{
-	return create_object(id_of(A), 0);
-}
-
-static int run_object_create_on_host(void)
-{
-	return create_object(HMMRT_LOCATION_HOST, 0);
-}
+STEP(run_object_create, create_object(id_of(A), 0))
+STEP(run_object_create_on_host, create_object(HMMRT_LOCATION_HOST, 0))
 
 /* A ring of events, in place of an object. */
 static int run_events_open(void)
@@ -367,10 +340,7 @@ static void prepare_mapped_object(void)
 	*(volatile uint64_t *)buf = 1;
 }
 
-static int run_object_access(void)
-{
-	return set_access(buf, BLOCK_BYTES, A, OBJECT_WRITE);
-}
+STEP(run_object_access, set_access(buf, BLOCK_BYTES, A, OBJECT_WRITE))
 
 static void prepare_unused_object(void)
 {
@@ -391,15 +361,8 @@ static void prepare_migrated(void)
 	prefetch(A, buf, BLOCK_BYTES);
 }
 
-static int run_object_prefetch(void)
-{
-	return prefetch(A, buf, BLOCK_BYTES);
-}
-
-static int run_object_prefetch_to_host(void)
-{
-	return prefetch(HOST, buf, BLOCK_BYTES);
-}
+STEP(run_object_prefetch, prefetch(A, buf, BLOCK_BYTES))
+STEP(run_object_prefetch_to_host, prefetch(HOST, buf, BLOCK_BYTES))
 
 static void undo_migratable(void)
 {

@@ -17,60 +17,17 @@
 
 /* --- ways to use a device ------------------------------------------------- */
 
-static int start_on_host(void)
-{
-	return 0;
-}
-
-static int start_on_device(void)
-{
-	return put_on(A);
-}
-
-static int start_on_peer(void)
-{
-	return put_on(B);
-}
-
-static int run_faults(void)
-{
-	return read_pages();
-}
-
-static int run_to_device(void)
-{
-	return to_device(A, buf, LEN);
-}
-
-static int run_fault_range(void)
-{
-	return faulty_range(fds[A], HMMRT_FAULTY_IOC_FAULT, buf, LEN);
-}
-
-static int run_to_host(void)
-{
-	return faulty_range(fds[A], HMMRT_FAULTY_IOC_TO_HOST, buf, LEN);
-}
-
-static int run_exclusive(void)
-{
-	return faulty_range(fds[A], HMMRT_FAULTY_IOC_EXCLUSIVE, buf, LEN);
-}
-
-static int run_prefetch(void)
-{
-	return prefetch(A, buf, LEN);
-}
-
-static int run_prefetch_to_host(void)
-{
-	return prefetch(HOST, buf, LEN);
-}
-
-static int run_evict(void)
-{
-	return faulty_evict(control, A);
-}
+STEP(start_on_host, 0)
+STEP(start_on_device, put_on(A))
+STEP(start_on_peer, put_on(B))
+STEP(run_faults, read_pages())
+STEP(run_to_device, to_device(A, buf, LEN))
+STEP(run_fault_range, faulty_range(fds[A], HMMRT_FAULTY_IOC_FAULT, buf, LEN))
+STEP(run_to_host, faulty_range(fds[A], HMMRT_FAULTY_IOC_TO_HOST, buf, LEN))
+STEP(run_exclusive, faulty_range(fds[A], HMMRT_FAULTY_IOC_EXCLUSIVE, buf, LEN))
+STEP(run_prefetch, prefetch(A, buf, LEN))
+STEP(run_prefetch_to_host, prefetch(HOST, buf, LEN))
+STEP(run_evict, faulty_evict(control, A))
 
 /* Unbinding cannot fail: a page that cannot be read stays on the device. */
 static int run_unbind(void)

@@ -101,6 +101,13 @@
 		_fd;							\
 	})
 
+/* A function that makes one call, for tables of steps. */
+#define STEP(name, call)						\
+	static int name(void)						\
+	{								\
+		return call;						\
+	}
+
 /*
  * Rows of a table of refusals: @arg becomes a copy of @good with a change, or is
  * made of these members, and @call must return @expected. Failures print the
