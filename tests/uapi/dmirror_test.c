@@ -88,8 +88,7 @@ FIXTURE(dmirror) {
 
 FIXTURE_SETUP(dmirror)
 {
-	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
+	NEED_MODULES();
 	devices = all_devices();
 	ASSERT_EQ(0, load());
 	DEVICES_SETUP();

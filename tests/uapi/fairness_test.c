@@ -240,8 +240,7 @@ FIXTURE_SETUP(processes)
 {
 	char module[32];
 
-	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
+	NEED_MODULES();
 	/*
 	 * If a process has failed, the missing answer shows it, so ignore the
 	 * signal.

@@ -22,8 +22,7 @@ FIXTURE(going) {
 
 FIXTURE_SETUP(going)
 {
-	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
+	NEED_MODULES();
 	ASSERT_EQ(0, module_insert("hmmrt_faulty", ""));
 	space = open_manager();
 	control = FD(open_faulty_control());
@@ -498,8 +497,7 @@ FIXTURE(drivers) {
 
 FIXTURE_SETUP(drivers)
 {
-	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
+	NEED_MODULES();
 	ASSERT_EQ(0, module_insert("hmmrt_faulty", ""));
 	ASSERT_EQ(0, module_insert("hmmrt_dmirror", "memory=64"));
 	DEVICES_SETUP();

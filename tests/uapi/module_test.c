@@ -13,8 +13,7 @@ FIXTURE(modules) {
 FIXTURE_SETUP(modules)
 {
 	simgpu_parameters(self->parameters, sizeof(self->parameters));
-	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
+	NEED_MODULES();
 	ASSERT_EQ(0, simgpu_remove());
 }
 

@@ -647,8 +647,7 @@ FIXTURE_SETUP(nearest)
 {
 	if (!have_two_nodes())
 		SKIP(_exit(SKIPPED), "this machine has one node");
-	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
+	NEED_MODULES();
 	simgpu_parameters(self->parameters, sizeof(self->parameters));
 	ASSERT_EQ(0, simgpu_remove());
 }

@@ -959,8 +959,7 @@ FIXTURE(unloaded) {
 
 FIXTURE_SETUP(unloaded)
 {
-	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
+	NEED_MODULES();
 	simgpu_parameters(self->parameters, sizeof(self->parameters));
 	space = open_manager();
 	ASSERT_EQ(0, cmd_space_create(space));

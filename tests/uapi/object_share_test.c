@@ -533,8 +533,7 @@ FIXTURE(freed) {
 
 FIXTURE_SETUP(freed)
 {
-	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
+	NEED_MODULES();
 	ASSERT_EQ(0, simgpu_replace(self->parameters, "devices=1 memory=16"));
 	self->manager = open_manager();
 }

@@ -311,8 +311,7 @@ FIXTURE(processes) {
 
 FIXTURE_SETUP(processes)
 {
-	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
+	NEED_MODULES();
 	ASSERT_EQ(0, simgpu_replace(self->parameters, two_devices(LESS_BYTES)));
 	self->fd = open_manager();
 	ASSERT_EQ(0, device_named(self->fd, "hmmrt-gpu0", &self->id));

@@ -595,8 +595,7 @@ FIXTURE(ending) {
 
 FIXTURE_SETUP(ending)
 {
-	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
+	NEED_MODULES();
 	ASSERT_EQ(0, simgpu_replace(self->parameters, IN_PLACE));
 	self->manager = open_manager();
 }

@@ -182,8 +182,7 @@ FIXTURE(parameter) {
 
 FIXTURE_SETUP(parameter)
 {
-	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
+	NEED_MODULES();
 	ASSERT_EQ(0, simgpu_replace(self->before, "devices=5 memory=16,4,8"));
 }
 

@@ -115,8 +115,7 @@ static char *map_huge(int fd, uint64_t first)
 
 FIXTURE_SETUP(thp)
 {
-	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
+	NEED_MODULES();
 	ASSERT_EQ(0, module_insert("hmmrt_dmirror", "memory=" DEVICE_MIB));
 	DEVICES_SETUP();
 	self->fd = FD(open("/dev/hmm_dmirror0", O_RDWR | O_CLOEXEC));

@@ -34,8 +34,7 @@ struct faulty_options {
 static inline void faulty_setup(struct __test_metadata *_metadata,
 				const struct faulty_options *options)
 {
-	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
+	NEED_MODULES();
 	ASSERT_EQ(0, faulty_start());
 	first = options->first;
 	if (first)

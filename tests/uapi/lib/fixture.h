@@ -54,6 +54,14 @@ struct devices_options {
 	devices_setup(_metadata, &(struct devices_options){ __VA_ARGS__ })
 #define DEVICES_TEARDOWN()	devices_teardown(_metadata)
 
+/* Skip a test, in the setup of its fixture, where modules cannot be loaded. */
+#define NEED_MODULES()							\
+	do {								\
+		if (!getenv("HMMRT_MODULE_DIR"))			\
+			SKIP(_exit(SKIPPED),				\
+			     "HMMRT_MODULE_DIR is not set");		\
+	} while (0)
+
 /* Map memory in the arena; FILLED() also writes 1, 2, ... to its pages. */
 #define ANON(len) NOT_NULL(arena_anon(len))
 #define FILLED(len)							\
@@ -153,8 +161,7 @@ static inline void devices_setup(struct __test_metadata *_metadata,
 				 const struct devices_options *options)
 {
 	if (options->load) {
-		if (!getenv("HMMRT_MODULE_DIR"))
-			SKIP(_exit(SKIPPED), "HMMRT_MODULE_DIR is not set");
+		NEED_MODULES();
 		ASSERT_EQ(0, simgpu_replace(devices_parameters, options->load));
 	}
 	ASSERT_EQ(0, session_start(&session, options->devices ?: 1,
