@@ -225,7 +225,6 @@ TEST_F(broken, lost_pages_use_no_system_memory)
 {
 	const char *mib = getenv("HMMRT_TEST_LOST_MIB");
 	const size_t len = (mib ? strtoul(mib, NULL, 10) : 32) << 20;
-	uint64_t value = 0;
 	long poisoned, available;
 	char *buf;
 	int fd;
@@ -245,9 +244,9 @@ TEST_F(broken, lost_pages_use_no_system_memory)
 	ASSERT_EQ(0, faulty_devices(control, 0));
 	EXPECT_GE(poisoned + 64, meminfo("HardwareCorrupted: %ld"));
 	EXPECT_LT(available - (long)(len >> 11), meminfo("MemAvailable: %ld"));
-	EXPECT_EQ(SIGBUS, cpu_read(buf, &value));
-	EXPECT_EQ(SIGBUS, cpu_read(buf + len / 2, &value));
-	EXPECT_EQ(SIGBUS, cpu_read(buf + len - PAGE_BYTES, &value));
+	EXPECT_EQ(SIGBUS, cpu_read(buf, NULL));
+	EXPECT_EQ(SIGBUS, cpu_read(buf + len / 2, NULL));
+	EXPECT_EQ(SIGBUS, cpu_read(buf + len - PAGE_BYTES, NULL));
 	EXPECT_LT(0, lost_areas());
 	close(fd);
 	ASSERT_EQ(0, munmap(buf, len));
@@ -456,11 +455,9 @@ TEST_F(broken, peer_is_evicted_while_its_memory_is_mapped)
 /* A page that the CPU cannot get is still usable where it is mapped. */
 TEST_F(broken, unreadable_page_of_a_peer_is_used_in_place)
 {
-	uint64_t value = 0;
-
 	ASSERT_EQ(0, map_peers_pages());
 	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_TO_HOST));
-	EXPECT_EQ(SIGBUS, cpu_read(buf, &value));
+	EXPECT_EQ(SIGBUS, cpu_read(buf, NULL));
 	ASSERT_EQ(0, read_pages());
 	EXPECT_EQ(PAGES, pages_on(B));
 }
@@ -495,10 +492,9 @@ static char *huge_on_device(void)
 TEST_F(broken, huge_page_unreadable_is_sigbus_until_it_is_readable)
 {
 	char *buf = NOT_NULL(huge_on_device());
-	uint64_t value = 0;
 
 	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_TO_HOST));
-	EXPECT_EQ(SIGBUS, cpu_read(buf + BLOCK_BYTES / 2, &value));
+	EXPECT_EQ(SIGBUS, cpu_read(buf + BLOCK_BYTES / 2, NULL));
 	EXPECT_EQ(-EBUSY, faulty_evict(control, A));
 	EXPECT_AT(A, buf, BLOCK_BYTES);
 	faulty_fail_stop(control, HMMRT_FAULTY_COPY_TO_HOST);
@@ -628,7 +624,6 @@ TEST_F(broken, huge_page_lost_in_part_is_sigbus_there_only)
 	long poisoned = meminfo("HardwareCorrupted: %ld");
 	const size_t lost = 7 * PAGE_BYTES;
 	int ends[2];
-	uint64_t value = 0;
 	pid_t pid;
 	char c;
 
@@ -638,7 +633,7 @@ TEST_F(broken, huge_page_lost_in_part_is_sigbus_there_only)
 		close(ends[1]);
 		_exit(read(ends[0], &c, 1) != 0 ||
 		      pages_check(of_child, lost, first) != -1 ||
-		      cpu_read(of_child + lost, &value) != SIGBUS ||
+		      cpu_read(of_child + lost, NULL) != SIGBUS ||
 		      pages_check(of_child + lost + PAGE_BYTES,
 				  BLOCK_BYTES - lost - PAGE_BYTES,
 				  first + 8) != -1);
@@ -649,7 +644,7 @@ TEST_F(broken, huge_page_lost_in_part_is_sigbus_there_only)
 	close(ends[1]);
 	EXPECT_EQ(0, process_wait(pid));
 	close(ends[0]);
-	EXPECT_EQ(SIGBUS, cpu_read(buf + lost, &value));
+	EXPECT_EQ(SIGBUS, cpu_read(buf + lost, NULL));
 	EXPECT_EQ(-1, pages_check(buf, lost, first));
 	EXPECT_EQ(-1, pages_check(buf + lost + PAGE_BYTES,
 				  BLOCK_BYTES - lost - PAGE_BYTES, first + 8));

@@ -96,9 +96,7 @@ static void prepare_space(void)
 
 static int bind_both(void)
 {
-	struct hmmrt_gpu_bind bind;
-
-	return cmd_bind(gpu, space, &bind);
+	return cmd_bind(gpu, space, NULL);
 }
 
 static void prepare_gpu(void)

@@ -609,7 +609,6 @@ TEST_F(processes, cgroup_quota_needs_privilege_and_a_cgroup)
 static pid_t hold_a_page(uint32_t id, int answers)
 {
 	struct hmmrt_prefetch prefetch = { 0 };
-	struct hmmrt_gpu_bind bind;
 	pid_t pid = fork();
 	int space, gpu;
 	char *page, has;
@@ -619,9 +618,8 @@ static pid_t hold_a_page(uint32_t id, int answers)
 	space = open_manager();
 	gpu = open_gpu(0);
 	page = arena_anon(PAGE_BYTES);
-	if (!page || setuid(CROWD_USER) ||
-	    prctl(PR_SET_PDEATHSIG, SIGKILL) || cmd_space_create(space) ||
-	    cmd_bind(gpu, space, &bind))
+	if (!page || setuid(CROWD_USER) || prctl(PR_SET_PDEATHSIG, SIGKILL) ||
+	    cmd_space_create(space) || cmd_bind(gpu, space, NULL))
 		_exit(1);
 	*page = 1;
 	has = !cmd_prefetch(space, page, PAGE_BYTES, id, &prefetch) &&

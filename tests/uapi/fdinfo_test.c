@@ -394,10 +394,9 @@ TEST_F(space, pid_is_that_of_the_readers_namespace)
 static void owner_run(int *published)
 {
 	int space = open_manager(), gpu = open_gpu(0);
-	struct hmmrt_gpu_bind bind;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (space < 0 || cmd_space_create(space) || cmd_bind(gpu, space, &bind))
+	if (space < 0 || cmd_space_create(space) || cmd_bind(gpu, space, NULL))
 		_exit(1);
 	__atomic_store_n(published, space, __ATOMIC_RELEASE);
 	for (;;)
@@ -597,13 +596,12 @@ TEST_F(ends, readers_see_a_binding_as_a_whole_or_not_at_all)
 	const unsigned int rounds = amount(60, 20);
 	int space = open_manager(), gpu;
 	static struct reader reader;
-	struct hmmrt_gpu_bind bind;
 
 	ASSERT_EQ(0, cmd_space_create(space));
 	ASSERT_EQ(0, reader_start(&reader, getpid(), space));
 	for (unsigned int round = 0; round < rounds; round++) {
 		gpu = open_gpu(0);
-		EXPECT_EQ(0, cmd_bind_next(gpu, space, &bind));
+		EXPECT_EQ(0, cmd_bind_next(gpu, space, NULL));
 		usleep(round % 4 * 500);
 		close(gpu);
 	}

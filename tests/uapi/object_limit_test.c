@@ -193,13 +193,12 @@ static int be_owner(int socket, size_t len, size_t used)
 {
 	int gpu = open_gpu(0), none, sig = 0;
 	struct hmmrt_prefetch result = { 0 };
-	struct hmmrt_gpu_bind bind;
 	uint64_t value;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	space = open_manager();
 	if (!write_text(CGROUP "/cgroup.procs", "0") ||
-	    cmd_space_create(space) || cmd_bind(gpu, space, &bind))
+	    cmd_space_create(space) || cmd_bind(gpu, space, NULL))
 		return 1;
 	if (object_new(HOST, len, MIGRATABLE, RW))
 		return 2;

@@ -588,7 +588,6 @@ TEST_F(going, mapping_without_a_descriptor_survives_its_device)
 TEST_F(going, new_device_of_the_same_id_has_no_rights)
 {
 	uint32_t id = id_of(B), access, now;
-	uint64_t value;
 
 	ASSERT_EQ(0, going_start(B, 0));
 	ASSERT_EQ(0, device_fill(B, 1));
@@ -598,7 +597,7 @@ TEST_F(going, new_device_of_the_same_id_has_no_rights)
 	ASSERT_EQ(id, now);
 	ASSERT_EQ(0, cmd_get_access(space, buf, OBJECT_BYTES, id, &access));
 	EXPECT_EQ(0, access);
-	EXPECT_EQ(-EACCES, faulty_read(fds[B], buf, &value));
+	EXPECT_EQ(-EACCES, faulty_read(fds[B], buf, NULL));
 	EXPECT_EQ(0, object_resident(object));
 	EXPECT_EQ(0, device_used_bytes(space, id));
 	ASSERT_EQ(0, grant(B, OBJECT_WRITE));
@@ -689,7 +688,6 @@ TEST_F(going, writes_of_a_peer_survive_a_device_that_goes)
 TEST_F(going, memory_of_no_possible_peer_is_eopnotsupp)
 {
 	uint32_t access;
-	uint64_t value;
 
 	close(fds[B]);
 	ASSERT_EQ(0, remove_b());
@@ -700,7 +698,7 @@ TEST_F(going, memory_of_no_possible_peer_is_eopnotsupp)
 	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(0, get_access(buf, OBJECT_BYTES, A, &access));
 	EXPECT_EQ(0, access);
-	EXPECT_EQ(-EACCES, faulty_read(fds[A], buf, &value));
+	EXPECT_EQ(-EACCES, faulty_read(fds[A], buf, NULL));
 	/* Taking rights away that it cannot have is no error. */
 	EXPECT_EQ(0, grant(A, 0));
 	EXPECT_EQ(0, grant(B, OBJECT_WRITE));
@@ -780,12 +778,10 @@ TEST_F(going, failing_move_leaves_a_block_where_it_is)
 
 TEST_F(going, unreadable_block_is_sigbus_until_it_is_readable)
 {
-	uint64_t value;
-
 	ASSERT_EQ(0, going_start(A, MIGRATABLE));
 	ASSERT_EQ(0, device_fill(A, 1));
 	ASSERT_EQ(0, faulty_fail_always(control, HMMRT_FAULTY_COPY_TO_HOST));
-	EXPECT_EQ(SIGBUS, cpu_read(buf, &value));
+	EXPECT_EQ(SIGBUS, cpu_read(buf, NULL));
 	EXPECT_EQ(SIGBUS, cpu_write(buf + BLOCK_BYTES, 9));
 	/* It is still on the device, which can read it. */
 	EXPECT_EQ(OBJECT_BYTES, object_resident(object));
@@ -799,7 +795,6 @@ TEST_F(going, unreadable_block_is_sigbus_until_it_is_readable)
 TEST_F(going, block_that_cannot_be_read_is_lost_with_its_device)
 {
 	const uint32_t flags[] = { 0, MIGRATABLE };
-	uint64_t value;
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(flags); i++) {
 		char *kept, *other;
@@ -814,10 +809,10 @@ TEST_F(going, block_that_cannot_be_read_is_lost_with_its_device)
 						HMMRT_FAULTY_COPY_TO_HOST));
 		ASSERT_EQ(0, remove_b());
 		faulty_fail_stop(control, HMMRT_FAULTY_COPY_TO_HOST);
-		EXPECT_EQ(-EFAULT, faulty_read(fds[A], buf, &value));
+		EXPECT_EQ(-EFAULT, faulty_read(fds[A], buf, NULL));
 		EXPECT_EQ(-EFAULT, faulty_write(fds[A], buf + BLOCK_BYTES, 1));
 		other = NOT_NULL(object_map(object, OBJECT_BYTES, RW, 0));
-		EXPECT_EQ(SIGBUS, cpu_read(other, &value));
+		EXPECT_EQ(SIGBUS, cpu_read(other, NULL));
 		EXPECT_EQ(SIGBUS, cpu_write(other + BLOCK_BYTES, 1));
 		EXPECT_EQ(-1, pages_check(kept, BLOCK_BYTES, 5));
 		object_unmap_all();
@@ -859,7 +854,6 @@ static int keep_one_device(void *arg)
 TEST_F_TIMEOUT(going, device_goes_if_there_is_no_memory, 200)
 {
 	const uint32_t flags[] = { 0, MIGRATABLE };
-	uint64_t value = 0;
 	char *other;
 
 	if (!inject_start())
@@ -871,13 +865,13 @@ TEST_F_TIMEOUT(going, device_goes_if_there_is_no_memory, 200)
 		if (!flags[i])
 			ASSERT_EQ(0, device_check(A, 1));
 		EXPECT_EQ(0, inject_run(keep_one_device, NULL));
-		EXPECT_GT(0, faulty_read(fds[A], buf, &value));
+		EXPECT_GT(0, faulty_read(fds[A], buf, NULL));
 		EXPECT_GT(0, faulty_write(fds[A], buf + BLOCK_BYTES, 1));
 		WAIT_UNTIL(!object_resident(object), 30);
 		EXPECT_EQ(0, object_resident(object));
-		EXPECT_EQ(-EFAULT, faulty_read(fds[A], buf, &value));
+		EXPECT_EQ(-EFAULT, faulty_read(fds[A], buf, NULL));
 		other = NOT_NULL(object_map(object, OBJECT_BYTES, RW, 0));
-		EXPECT_EQ(SIGBUS, cpu_read(other, &value));
+		EXPECT_EQ(SIGBUS, cpu_read(other, NULL));
 		object_unmap_all();
 		close(object);
 		object = -1;
@@ -891,9 +885,7 @@ TEST_F_TIMEOUT(going, device_goes_if_there_is_no_memory, 200)
 
 static int read_by_cpu(void *arg)
 {
-	uint64_t value;
-
-	return cpu_read(arg, &value);
+	return cpu_read(arg, NULL);
 }
 
 /* What it reads is on a device, and there is no memory to move it to. */
@@ -1016,7 +1008,6 @@ TEST_F_TIMEOUT(unloaded, mapping_of_the_cpu_is_cut_if_there_is_no_memory, 200)
 {
 	int object = create_at(A, OBJECT_BYTES, 0);
 	char *buf = object_map(object, OBJECT_BYTES, RW, 0);
-	uint64_t value;
 
 	if (!inject_start())
 		SKIP(return, "fault injection is not available");
@@ -1025,7 +1016,7 @@ TEST_F_TIMEOUT(unloaded, mapping_of_the_cpu_is_cut_if_there_is_no_memory, 200)
 	ASSERT_TRUE(set_leave_wait("1"));
 	EXPECT_EQ(0, inject_run(remove_simgpu, NULL));
 	EXPECT_TRUE(set_leave_wait("30"));
-	EXPECT_EQ(SIGBUS, cpu_read(buf, &value));
+	EXPECT_EQ(SIGBUS, cpu_read(buf, NULL));
 	EXPECT_EQ(SIGBUS, cpu_write(buf + BLOCK_BYTES, 1));
 	object_unmap_all();
 	close(object);

@@ -297,11 +297,10 @@ TEST_F(quota, parent_stays_charged_after_fork)
 static int bind_again(void)
 {
 	struct session_device *device = &session.devices[0];
-	struct hmmrt_gpu_bind bind;
 
 	session_unbind(&session, A);
 	device->gpu = open_gpu(0);
-	return cmd_bind_next(device->gpu, space, &bind);
+	return cmd_bind_next(device->gpu, space, NULL);
 }
 
 TEST_F(quota, limit_outlives_the_binding)

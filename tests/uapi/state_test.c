@@ -467,11 +467,10 @@ TEST_F(space, bind_to_a_file_that_is_no_space_is_ebadf)
 	int path = open("/dev/hmmrt", O_PATH | O_CLOEXEC);
 	const int bad[] = { -1, 1 << 20, INT32_MIN, null, path, gpu,
 			    self->gpu };
-	struct hmmrt_gpu_bind bind;
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++)
-		EXPECT_EQ(-EBADF, cmd_bind(gpu, bad[i], &bind));
-	ASSERT_EQ(0, cmd_bind(gpu, space, &bind));
+		EXPECT_EQ(-EBADF, cmd_bind(gpu, bad[i], NULL));
+	ASSERT_EQ(0, cmd_bind(gpu, space, NULL));
 	close(path);
 	close(null);
 	close(gpu);
@@ -483,7 +482,6 @@ TEST_F(space, calls_on_a_file_without_a_space_are_einval)
 {
 	char *buf = arena_anon(PAGE_BYTES);
 	int fresh = FD(open_manager()), gpu = open_gpu(1);
-	struct hmmrt_gpu_bind bind;
 	struct hmmrt_stats stats;
 	uint32_t location;
 
@@ -491,7 +489,7 @@ TEST_F(space, calls_on_a_file_without_a_space_are_einval)
 					HMMRT_LOCATION_HOST, NULL));
 	ASSERT_EQ(-EINVAL, cmd_residency(fresh, buf, PAGE_BYTES, &location));
 	ASSERT_EQ(-EINVAL, cmd_stats(fresh, id_of(A), &stats));
-	ASSERT_EQ(-EINVAL, cmd_bind(gpu, fresh, &bind));
+	ASSERT_EQ(-EINVAL, cmd_bind(gpu, fresh, NULL));
 
 	/* A second file of the process works like the first one. */
 	ASSERT_EQ(0, cmd_space_create(fresh));
@@ -499,7 +497,7 @@ TEST_F(space, calls_on_a_file_without_a_space_are_einval)
 				  NULL));
 	ASSERT_EQ(0, cmd_residency(fresh, buf, PAGE_BYTES, &location));
 	ASSERT_EQ(0, cmd_stats(fresh, id_of(A), &stats));
-	ASSERT_EQ(0, cmd_bind(gpu, fresh, &bind));
+	ASSERT_EQ(0, cmd_bind(gpu, fresh, NULL));
 	close(gpu);
 	close(fresh);
 }
@@ -846,7 +844,6 @@ TEST_F(space, stats_of_a_new_binding_start_at_zero)
 {
 	struct session_device *device = &session.devices[0];
 	char *buf = arena_anon(BLOCK_BYTES);
-	struct hmmrt_gpu_bind bind;
 	struct hmmrt_stats stats;
 
 	PLACE(A, buf, BLOCK_BYTES, 1);
@@ -858,7 +855,7 @@ TEST_F(space, stats_of_a_new_binding_start_at_zero)
 	ASSERT_EQ(-ENODEV, cmd_stats(space, id_of(A), &stats));
 
 	device->gpu = FD(open_gpu(0));
-	ASSERT_EQ(0, cmd_bind(device->gpu, space, &bind));
+	ASSERT_EQ(0, cmd_bind(device->gpu, space, NULL));
 	ASSERT_EQ(0, cmd_stats(space, id_of(A), &stats));
 	EXPECT_EQ(0, stats.out_migrated_to_device);
 	EXPECT_EQ(BLOCK_PAGES, stats.out_migrated_to_host);

@@ -150,7 +150,6 @@ static int try_everything(void *arg)
 {
 	const struct stolen *stolen = arg;
 	struct hmmrt_gpu_fault_record record;
-	struct hmmrt_gpu_bind bind;
 	struct hmmrt_stats stats;
 	int gpu = open_gpu(1);
 	const struct attempt attempts[] = {
@@ -159,9 +158,9 @@ static int try_everything(void *arg)
 		  cmd_stats(stolen->space, stolen->id, &stats) },
 		{ "a space on it", -EBUSY, cmd_space_create(stolen->space) },
 		{ "another device for it", -EPERM,
-		  cmd_bind(gpu, stolen->space, &bind) },
+		  cmd_bind(gpu, stolen->space, NULL) },
 		{ "the device again", -EPERM,
-		  cmd_bind(stolen->gpu, stolen->space, &bind) },
+		  cmd_bind(stolen->gpu, stolen->space, NULL) },
 		{ "fault record", stolen->attached ? -EPERM : -EINVAL,
 		  cmd_fault_record(stolen->gpu, &record) },
 		{ "attach with a guess", stolen->attached ? -EBUSY : -EACCES,
@@ -291,14 +290,12 @@ static int try_with_own_space(void *arg)
 {
 	const struct stolen *stolen = arg;
 	int manager = open_manager(), gpu = open_gpu(0);
-	struct hmmrt_gpu_bind bind;
 	int rc = cmd_space_create(manager);
 
 	if (!rc)
-		rc = cmd_bind(gpu, stolen->space, &bind) == -EPERM ? 0 :
-								     -EPROTO;
+		rc = cmd_bind(gpu, stolen->space, NULL) == -EPERM ? 0 : -EPROTO;
 	if (!rc)
-		rc = cmd_bind(gpu, manager, &bind);
+		rc = cmd_bind(gpu, manager, NULL);
 	if (!rc)
 		rc = try_everything(arg);
 	return rc;

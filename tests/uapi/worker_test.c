@@ -376,11 +376,9 @@ static void *prefetch_something(void *arg)
 static void *access_something(void *arg)
 {
 	struct locker *locker = arg;
-	uint64_t value = 0;
 
 	becomes(&shared->go_on, 3);
-	shared->read_rc =
-		faulty_read(locker->fd, locker->buf + LEN / 2, &value);
+	shared->read_rc = faulty_read(locker->fd, locker->buf + LEN / 2, NULL);
 	shared->read_done = 1;
 	return NULL;
 }

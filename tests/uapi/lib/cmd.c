@@ -268,10 +268,16 @@ int cmd_get_access(int fd, const volatile void *addr, size_t len,
 int cmd_bind_wait(int gpu, int space, uint32_t msec,
 		  struct hmmrt_gpu_bind *bind)
 {
-	*bind = (struct hmmrt_gpu_bind){
-		.size = sizeof(*bind), .space_fd = space, .wait_msec = msec,
+	struct hmmrt_gpu_bind arg = {
+		.size = sizeof(arg),
+		.space_fd = space,
+		.wait_msec = msec,
 	};
-	return cmd_raw(gpu, HMMRT_GPU_IOC_BIND, bind);
+	int rc = cmd_raw(gpu, HMMRT_GPU_IOC_BIND, &arg);
+
+	if (bind)
+		*bind = arg;
+	return rc;
 }
 
 int cmd_bind(int gpu, int space, struct hmmrt_gpu_bind *bind)

@@ -70,6 +70,7 @@ int cmd_set_access(int fd, const volatile void *addr, size_t len,
 		   uint32_t device, uint32_t access);
 int cmd_get_access(int fd, const volatile void *addr, size_t len,
 		   uint32_t device, uint32_t *access);
+/* *bind has the outputs afterwards; @bind may be NULL. */
 int cmd_bind(int gpu, int space, struct hmmrt_gpu_bind *bind);
 /* Binds as soon as the device's previous binding to the space has ended. */
 int cmd_bind_next(int gpu, int space, struct hmmrt_gpu_bind *bind);

@@ -136,9 +136,11 @@ int faulty_worker(int control, bool on)
 
 int faulty_read(int fd, const volatile void *addr, uint64_t *value)
 {
-	ssize_t rc = pread(fd, value, sizeof(*value), (off_t)(uintptr_t)addr);
+	uint64_t found;
+	ssize_t rc = pread(fd, value ?: &found, sizeof(found),
+			   (off_t)(uintptr_t)addr);
 
-	return rc == sizeof(*value) ? 0 : -errno;
+	return rc == sizeof(found) ? 0 : -errno;
 }
 
 int faulty_write(int fd, volatile void *addr, uint64_t value)

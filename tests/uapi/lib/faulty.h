@@ -69,7 +69,7 @@ int faulty_wait_held(int control);
  */
 int faulty_worker(int control, bool on);
 
-/* Device accesses to a word, and device calls on a range. */
+/* Device accesses to a word (@value may be NULL), and calls on a range. */
 int faulty_read(int fd, const volatile void *addr, uint64_t *value);
 int faulty_write(int fd, volatile void *addr, uint64_t value);
 int faulty_range(int fd, unsigned int call, const volatile void *addr,

@@ -77,8 +77,12 @@ int cpu_read(const volatile void *addr, uint64_t *value)
 
 	catch_faults(before);
 	sig = sigsetjmp(escape, 1);
-	if (!sig)
-		*value = *(const volatile uint64_t *)addr;
+	if (!sig) {
+		uint64_t found = *(const volatile uint64_t *)addr;
+
+		if (value)
+			*value = found;
+	}
 	restore_faults(before);
 	return sig;
 }

@@ -34,6 +34,7 @@ uint64_t object_resident(int object);
 
 /*
  * Access a word with the CPU. Return 0, or the signal that the access caused.
+ * @value may be NULL.
  */
 int cpu_read(const volatile void *addr, uint64_t *value);
 int cpu_write(volatile void *addr, uint64_t value);
