@@ -391,10 +391,7 @@ FIXTURE_SETUP(page)
 	ASSERT_VALUE(self->before, dev_read(A, self->word));
 }
 
-FIXTURE_TEARDOWN(page)
-{
-	DEVICES_TEARDOWN();
-}
+DEVICES_FIXTURE_TEARDOWN(page)
 
 /*
  * A signal interrupts the service of the fault before its result is known. If

@@ -503,10 +503,7 @@ FIXTURE_SETUP(tiny)
 	DEVICES_SETUP(.load = "devices=1 memory=2");
 }
 
-FIXTURE_TEARDOWN(tiny)
-{
-	DEVICES_TEARDOWN();
-}
+DEVICES_FIXTURE_TEARDOWN(tiny)
 
 static void try_to_copy(struct __test_metadata *_metadata, bool read_mostly)
 {

@@ -23,10 +23,7 @@ FIXTURE_SETUP(pages)
 	buf = ANON(LEN);
 }
 
-FIXTURE_TEARDOWN(pages)
-{
-	DEVICES_TEARDOWN();
-}
+DEVICES_FIXTURE_TEARDOWN(pages)
 
 static int query(FIXTURE_DATA(pages) *self, const void *addr)
 {

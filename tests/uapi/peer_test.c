@@ -200,10 +200,7 @@ FIXTURE_SETUP(mapping)
 	self->seed = test_seed();
 }
 
-FIXTURE_TEARDOWN(mapping)
-{
-	DEVICES_TEARDOWN();
-}
+DEVICES_FIXTURE_TEARDOWN(mapping)
 
 TEST_F(mapping, is_enabled_for_one_direction_of_one_pair)
 {

@@ -47,10 +47,7 @@ FIXTURE_SETUP(power)
 	ASSERT_AT(A, buf, LEN);
 }
 
-FIXTURE_TEARDOWN(power)
-{
-	DEVICES_TEARDOWN();
-}
+DEVICES_FIXTURE_TEARDOWN(power)
 
 /* The pages left the device without a CPU fault, and can return to it. */
 static bool all_left_and_return(void)

@@ -26,10 +26,7 @@ FIXTURE_SETUP(race)
 	self->end = time(NULL) + RUN_S;
 }
 
-FIXTURE_TEARDOWN(race)
-{
-	DEVICES_TEARDOWN();
-}
+DEVICES_FIXTURE_TEARDOWN(race)
 
 static bool map_again(void *addr, size_t len)
 {

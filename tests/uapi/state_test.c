@@ -21,10 +21,7 @@ FIXTURE_SETUP(space)
 	self->gpu = session.devices[0].gpu;
 }
 
-FIXTURE_TEARDOWN(space)
-{
-	DEVICES_TEARDOWN();
-}
+DEVICES_FIXTURE_TEARDOWN(space)
 
 /* --- ranges: the same for prefetch and residency -------------------------- */
 

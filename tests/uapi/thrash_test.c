@@ -34,10 +34,7 @@ FIXTURE_SETUP(thrash)
 	ASSERT_EQ(0, set(HMMRT_KNOB_THRASHING_PIN, FOR_EVER));
 }
 
-FIXTURE_TEARDOWN(thrash)
-{
-	DEVICES_TEARDOWN();
-}
+DEVICES_FIXTURE_TEARDOWN(thrash)
 
 static uint32_t location(const FIXTURE_DATA(thrash) *self)
 {

@@ -24,10 +24,7 @@ FIXTURE_SETUP(bound)
 	buf = ANON(BLOCK_BYTES);
 }
 
-FIXTURE_TEARDOWN(bound)
-{
-	DEVICES_TEARDOWN();
-}
+DEVICES_FIXTURE_TEARDOWN(bound)
 
 /*
  * Runs a function in a child process. The function returns 0 or a negative
@@ -424,10 +421,7 @@ FIXTURE_SETUP(two_bound)
 	space = session.space;
 }
 
-FIXTURE_TEARDOWN(two_bound)
-{
-	DEVICES_TEARDOWN();
-}
+DEVICES_FIXTURE_TEARDOWN(two_bound)
 
 TEST_F(two_bound, agent_of_one_device_cannot_attach_to_another)
 {

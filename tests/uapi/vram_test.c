@@ -25,10 +25,7 @@ FIXTURE_SETUP(full)
 	MOVE(A, buf, self->len);
 }
 
-FIXTURE_TEARDOWN(full)
-{
-	DEVICES_TEARDOWN();
-}
+DEVICES_FIXTURE_TEARDOWN(full)
 
 /* Finds two blocks with chunks that follow each other in device memory. */
 static bool find_neighbours(char *buf, size_t len, char **first, char **second)

@@ -30,10 +30,7 @@ struct devices_options {
 	{								\
 		DEVICES_SETUP(__VA_ARGS__);				\
 	}								\
-	FIXTURE_TEARDOWN(_name)						\
-	{								\
-		DEVICES_TEARDOWN();					\
-	}
+	DEVICES_FIXTURE_TEARDOWN(_name)
 
 #define DEVICES_FIXTURE_SETUP(_name, ...)				\
 	static void _name##_more(struct __test_metadata *_metadata);	\
@@ -44,11 +41,14 @@ struct devices_options {
 		DEVICES_SETUP(__VA_ARGS__);				\
 		_name##_more(_metadata);				\
 	}								\
+	DEVICES_FIXTURE_TEARDOWN(_name)					\
+	static void _name##_more(struct __test_metadata *_metadata)
+
+#define DEVICES_FIXTURE_TEARDOWN(_name)					\
 	FIXTURE_TEARDOWN(_name)						\
 	{								\
 		DEVICES_TEARDOWN();					\
-	}								\
-	static void _name##_more(struct __test_metadata *_metadata)
+	}
 
 #define DEVICES_SETUP(...)						\
 	devices_setup(_metadata, &(struct devices_options){ __VA_ARGS__ })
