@@ -139,11 +139,8 @@ TEST_F(moving, fault_moves_a_peers_page)
 	EXPECT_EQ(0, stats_of(A).out_remote_pages);
 }
 
-/*
- * A full device maps pages of an enabled peer in place. Without peer access
- * they migrate to system memory.
- */
-TEST_F(moving, full_device_maps_pages_of_its_peer)
+/* Fills device A with other memory, which it returns, and puts @buf on B. */
+static char *fill_a_and_use_b(struct __test_metadata *_metadata)
 {
 	char *other = ANON(DEVICE_BYTES);
 
@@ -153,6 +150,17 @@ TEST_F(moving, full_device_maps_pages_of_its_peer)
 	ASSERT_EQ(0, put(A, other, DEVICE_BYTES));
 	ASSERT_EQ(0, put(B, buf, LEN));
 	ASSERT_EQ(0, enable(A, B));
+	return other;
+}
+
+/*
+ * A full device maps pages of an enabled peer in place. Without peer access
+ * they migrate to system memory.
+ */
+TEST_F(moving, full_device_maps_pages_of_its_peer)
+{
+	char *other = fill_a_and_use_b(_metadata);
+
 	ASSERT_DONE(dev_fill(A, buf, BLOCK_BYTES, 1000));
 	EXPECT_AT(B, buf, LEN);
 	EXPECT_EQ(BLOCK_PAGES, stats_of(A).out_remote_pages);
@@ -169,14 +177,7 @@ TEST_F(moving, full_device_maps_pages_of_its_peer)
  */
 TEST_F(moving, prefetch_moves_pages_that_a_peer_maps)
 {
-	char *other = ANON(DEVICE_BYTES);
-
-	ASSERT_TRUE(set_oversubscription(false));
-	pages_fill(other, DEVICE_BYTES, 7);
-	pages_fill(buf, LEN, 1);
-	ASSERT_EQ(0, put(A, other, DEVICE_BYTES));
-	ASSERT_EQ(0, put(B, buf, LEN));
-	ASSERT_EQ(0, enable(A, B));
+	fill_a_and_use_b(_metadata);
 	ASSERT_EQ(0, enable(A, C));
 	ASSERT_SUM(A, buf, LEN, 1);
 	ASSERT_EQ(0, put(C, buf, LEN));

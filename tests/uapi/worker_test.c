@@ -419,6 +419,25 @@ static int child_lock(void)
 }
 
 /*
+ * Starts the child, and waits until it needs its mmap_lock, which it holds.
+ * Returns false if this kernel does not hold it.
+ */
+static bool child_waits_for_lock(struct __test_metadata *_metadata,
+				 int (*run)(void))
+{
+	child = FORK();
+	if (!child) {
+		child_leave_session();
+		_exit(run());
+	}
+	ASSERT_TRUE(fuse_server_wait_arrived(&server));
+	shared->go_on = 2;
+	ASSERT_TRUE(becomes(&shared->lock_asked, 1));
+	usleep(200000);
+	return !shared->lock_taken;
+}
+
+/*
  * A prefetch and a fault that wait for the lock do not keep the binding.
  * Unbinding leaves pages on the device that it cannot migrate without the lock.
  * The removal of the device migrates them.
@@ -427,16 +446,7 @@ TEST_F_TIMEOUT(locked, waiting_for_mmap_lock_does_not_keep_the_device, 120)
 {
 	double began;
 
-	child = FORK();
-	if (!child) {
-		child_leave_session();
-		_exit(child_lock());
-	}
-	ASSERT_TRUE(fuse_server_wait_arrived(&server));
-	shared->go_on = 2;
-	ASSERT_TRUE(becomes(&shared->lock_asked, 1));
-	usleep(200000);
-	if (shared->lock_taken)
+	if (!child_waits_for_lock(_metadata, child_lock))
 		SKIP(return, "this kernel does not hold the mmap_lock");
 	shared->go_on = 3;
 	usleep(200000);
@@ -510,16 +520,7 @@ static bool thread_ends(pid_t pid, int tid)
 /* SIGKILL ends the wait for the mmap_lock, whatever its holder waits for. */
 TEST_F_TIMEOUT(locked, killed_thread_that_creates_a_space_ends, 120)
 {
-	child = FORK();
-	if (!child) {
-		child_leave_session();
-		_exit(child_create_space());
-	}
-	ASSERT_TRUE(fuse_server_wait_arrived(&server));
-	shared->go_on = 2;
-	ASSERT_TRUE(becomes(&shared->lock_asked, 1));
-	usleep(200000);
-	if (shared->lock_taken)
+	if (!child_waits_for_lock(_metadata, child_create_space))
 		SKIP(return, "this kernel does not hold the mmap_lock");
 	ASSERT_EQ(0, kill(child, SIGKILL));
 	EXPECT_TRUE(thread_ends(child, shared->tid));
