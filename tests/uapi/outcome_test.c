@@ -19,21 +19,7 @@
 static struct hmmrt_prefetch result;
 static uint8_t outcomes[4 * BLOCK_PAGES];
 
-FIXTURE(outcome) {
-};
-
-FIXTURE_SETUP(outcome)
-{
-	ASSERT_EQ(0, session_open(&session, 1));
-	ASSERT_EQ(0, session_bind(&session, 1));
-	space = session.space;
-}
-
-FIXTURE_TEARDOWN(outcome)
-{
-	EXPECT_TRUE(set_oversubscription(true));
-	DEVICES_TEARDOWN();
-}
+DEVICES_FIXTURE(outcome, .unattached = true, .sets_oversubscription = true)
 
 /* Prefetches and has the outcomes written to @to. */
 static int call(uint32_t location, const void *addr, size_t len, void *to)

@@ -58,19 +58,10 @@ static uint64_t *word_of(char *buf, size_t page)
 
 /* --- pages that move ------------------------------------------------------ */
 
-FIXTURE(moving) {
-};
-
-FIXTURE_SETUP(moving)
+DEVICES_FIXTURE_SETUP(moving, .devices = DEVICES, .lanes = LANES,
+		      .load = MODULE, .sets_oversubscription = true)
 {
-	DEVICES_SETUP(.devices = DEVICES, .lanes = LANES, .load = MODULE);
 	buf = ANON(LEN);
-}
-
-FIXTURE_TEARDOWN(moving)
-{
-	EXPECT_TRUE(set_oversubscription(true));
-	DEVICES_TEARDOWN();
 }
 
 /*

@@ -17,20 +17,8 @@ enum { LARGE, SMALL, TINY, MIDDLE };
 #define SIZES		"64,8,2,32"
 static const size_t bytes[DEVICES] = { 64 * MIB, 8 * MIB, 2 * MIB, 32 * MIB };
 
-FIXTURE(sizes) {
-};
-
-FIXTURE_SETUP(sizes)
-{
-	DEVICES_SETUP(.devices = DEVICES, .bytes = LEN,
-		      .load = "devices=4 memory=" SIZES);
-}
-
-FIXTURE_TEARDOWN(sizes)
-{
-	EXPECT_TRUE(set_oversubscription(true));
-	DEVICES_TEARDOWN();
-}
+DEVICES_FIXTURE(sizes, .devices = DEVICES, .bytes = LEN,
+		.load = "devices=4 memory=" SIZES, .sets_oversubscription = true)
 
 /* Returns how many pages of the buffer are on a device. */
 static size_t pages_on(unsigned int device)

@@ -9,19 +9,7 @@
 #include "lib/setting.h"
 #include "lib/storm.h"
 
-FIXTURE(space) {
-	int gpu;
-};
-
-FIXTURE_SETUP(space)
-{
-	ASSERT_EQ(0, session_open(&session, 1));
-	ASSERT_EQ(0, session_bind(&session, 1));
-	space = session.space;
-	self->gpu = session.devices[0].gpu;
-}
-
-DEVICES_FIXTURE_TEARDOWN(space)
+DEVICES_FIXTURE(space, .unattached = true)
 
 /* --- ranges: the same for prefetch and residency -------------------------- */
 
@@ -462,8 +450,9 @@ TEST_F(space, bind_to_a_file_that_is_no_space_is_ebadf)
 	int gpu = FD(open_gpu(1));
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	int path = open("/dev/hmmrt", O_PATH | O_CLOEXEC);
-	const int bad[] = { -1, 1 << 20, INT32_MIN, null, path, gpu,
-			    self->gpu };
+	const int bad[] = {
+		-1, 1 << 20, INT32_MIN, null, path, gpu, session.devices[A].gpu
+	};
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++)
 		EXPECT_EQ(-EBADF, cmd_bind(gpu, bad[i], NULL));
@@ -543,7 +532,7 @@ TEST_F(space, second_bind_of_a_file_or_device_is_ebusy)
 	struct hmmrt_gpu_bind bind;
 	int gpu = FD(open_gpu(0));
 
-	ASSERT_EQ(-EBUSY, cmd_bind(self->gpu, space, &bind));
+	ASSERT_EQ(-EBUSY, cmd_bind(session.devices[A].gpu, space, &bind));
 	ASSERT_EQ(-EBUSY, cmd_bind(gpu, space, &bind));
 	/* The agent closes its descriptor of the file, too. */
 	session_unbind(&session, A);

@@ -17,9 +17,7 @@ FIXTURE(bound) {
 
 FIXTURE_SETUP(bound)
 {
-	ASSERT_EQ(0, session_open(&session, 1));
-	ASSERT_EQ(0, session_bind(&session, 1));
-	space = session.space;
+	DEVICES_SETUP(.unattached = true);
 	self->device = &session.devices[0];
 	buf = ANON(BLOCK_BYTES);
 }
@@ -411,17 +409,7 @@ TEST_F(bound, agent_cannot_have_a_space)
 	ASSERT_VALUE(5, dev_read(A, buf));
 }
 
-FIXTURE(two_bound) {
-};
-
-FIXTURE_SETUP(two_bound)
-{
-	ASSERT_EQ(0, session_open(&session, 2));
-	ASSERT_EQ(0, session_bind(&session, 1));
-	space = session.space;
-}
-
-DEVICES_FIXTURE_TEARDOWN(two_bound)
+DEVICES_FIXTURE(two_bound, .devices = 2, .unattached = true)
 
 TEST_F(two_bound, agent_of_one_device_cannot_attach_to_another)
 {

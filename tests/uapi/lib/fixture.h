@@ -9,6 +9,7 @@
 #include "devices.h"
 #include "harness.h"
 #include "modules.h"
+#include "setting.h"
 
 struct devices_options {
 	unsigned int devices;	/* 0: one */
@@ -16,6 +17,8 @@ struct devices_options {
 	size_t bytes;		/* of @buf; 0: no @buf */
 	/* Reloads hmmrt_simgpu with these parameters during the test. */
 	const char *load;
+	bool unattached; /* the agents, which a test attaches itself */
+	bool sets_oversubscription; /* the test, which the teardown undoes */
 };
 
 /*
@@ -156,6 +159,7 @@ struct devices_options {
 
 /* Parameters of hmmrt_simgpu before @load replaced them. */
 static char devices_parameters[SIMGPU_PARAMETERS];
+static bool devices_set_oversubscription;
 
 static inline void devices_setup(struct __test_metadata *_metadata,
 				 const struct devices_options *options)
@@ -164,15 +168,20 @@ static inline void devices_setup(struct __test_metadata *_metadata,
 		NEED_MODULES();
 		ASSERT_EQ(0, simgpu_replace(devices_parameters, options->load));
 	}
-	ASSERT_EQ(0, session_start(&session, options->devices ?: 1,
-				   options->lanes ?: 1));
+	devices_set_oversubscription = options->sets_oversubscription;
+	ASSERT_EQ(0, session_open(&session, options->devices ?: 1));
+	ASSERT_EQ(0, session_bind(&session, options->lanes ?: 1));
 	space = session.space;
+	if (!options->unattached)
+		ASSERT_EQ(0, session_attach(&session));
 	if (options->bytes)
 		buf = FILLED(options->bytes);
 }
 
 static inline void devices_teardown(struct __test_metadata *_metadata)
 {
+	if (devices_set_oversubscription)
+		EXPECT_TRUE(set_oversubscription(true));
 	EXPECT_EQ(0, session_end(&session));
 	if (devices_parameters[0])
 		EXPECT_EQ(0, simgpu_restore(devices_parameters));
