@@ -569,25 +569,18 @@ TEST_F(broken, huge_pages_migrate_back_when_their_device_goes)
 	char *whole = NOT_NULL(huge_on_device()),
 	     *torn = NOT_NULL(huge_on_device());
 	char *away = ANON(part);
-	int ends[2];
-	pid_t pid;
-	char c;
+	struct gate go = GATE();
+	pid_t pid = CHILD(!gate_wait(&go) ||
+			  pages_check(whole, BLOCK_BYTES, first) != -1 ||
+			  pages_check(torn, BLOCK_BYTES, first) != -1);
 
-	ASSERT_EQ(0, pipe(ends));
-	pid = fork();
-	if (!pid) {
-		close(ends[1]);
-		_exit(read(ends[0], &c, 1) != 0 ||
-		      pages_check(whole, BLOCK_BYTES, first) != -1 ||
-		      pages_check(torn, BLOCK_BYTES, first) != -1);
-	}
 	ASSERT_EQ(0, munmap(torn + part, part));
 	ASSERT_EQ(away, mremap(torn + 3 * part, part, part,
 			       MREMAP_MAYMOVE | MREMAP_FIXED, away));
 	ASSERT_EQ(0, faulty_devices(control, 0));
-	close(ends[1]);
+	ASSERT_TRUE(gate_open(&go));
 	EXPECT_EQ(0, process_wait(pid));
-	close(ends[0]);
+	gate_close(&go);
 	EXPECT_EQ(-1, pages_check(whole, BLOCK_BYTES, first));
 	EXPECT_EQ(-1, pages_check(torn, part, first));
 	EXPECT_EQ(-1, pages_check(torn + 2 * part, part, first + 32));
@@ -623,27 +616,20 @@ TEST_F(broken, huge_page_lost_in_part_is_sigbus_there_only)
 	     *of_child = NOT_NULL(huge_on_device());
 	long poisoned = meminfo("HardwareCorrupted: %ld");
 	const size_t lost = 7 * PAGE_BYTES;
-	int ends[2];
-	pid_t pid;
-	char c;
+	struct gate go = GATE();
+	pid_t pid = CHILD(!gate_wait(&go) ||
+			  pages_check(of_child, lost, first) != -1 ||
+			  cpu_read(of_child + lost, NULL) != SIGBUS ||
+			  pages_check(of_child + lost + PAGE_BYTES,
+				      BLOCK_BYTES - lost - PAGE_BYTES,
+				      first + 8) != -1);
 
-	ASSERT_EQ(0, pipe(ends));
-	pid = fork();
-	if (!pid) {
-		close(ends[1]);
-		_exit(read(ends[0], &c, 1) != 0 ||
-		      pages_check(of_child, lost, first) != -1 ||
-		      cpu_read(of_child + lost, NULL) != SIGBUS ||
-		      pages_check(of_child + lost + PAGE_BYTES,
-				  BLOCK_BYTES - lost - PAGE_BYTES,
-				  first + 8) != -1);
-	}
 	ASSERT_EQ(0, munmap(of_child, BLOCK_BYTES));
 	ASSERT_EQ(0, faulty_bad_page(control, 8));
 	ASSERT_EQ(0, faulty_devices(control, 0));
-	close(ends[1]);
+	ASSERT_TRUE(gate_open(&go));
 	EXPECT_EQ(0, process_wait(pid));
-	close(ends[0]);
+	gate_close(&go);
 	EXPECT_EQ(SIGBUS, cpu_read(buf + lost, NULL));
 	EXPECT_EQ(-1, pages_check(buf, lost, first));
 	EXPECT_EQ(-1, pages_check(buf + lost + PAGE_BYTES,
@@ -678,32 +664,25 @@ static void huge_pages_give_back(void)
 
 TEST_F(broken, huge_pages_leave_without_huge_pages_in_system_memory)
 {
-	char *bufs[4], c;
+	struct gate go = GATE();
 	unsigned int i;
-	int ends[2];
+	char *bufs[4];
 	pid_t pid;
 
-	for (i = 0; i < 4; i++) {
+	for (i = 0; i < 4; i++)
 		bufs[i] = NOT_NULL(huge_on_device());
-	}
-	ASSERT_EQ(0, pipe(ends));
 	/* The removal cannot be killed. */
-	pid = fork();
-	if (!pid) {
-		close(ends[1]);
-		_exit(read(ends[0], &c, 1) != 0 ||
-		      faulty_devices(control, 0) != 0);
-	}
+	pid = CHILD(!gate_wait(&go) || faulty_devices(control, 0));
 	ASSERT_LT(0, pid);
 	huge_pages_take();
-	close(ends[1]);
+	EXPECT_TRUE(gate_open(&go));
 	for (i = 0; i < 3000 && !waitpid(pid, NULL, WNOHANG); i++)
 		usleep(10000);
 	huge_pages_give_back();
 	EXPECT_LT(i, 3000);
 	if (i == 3000)
 		waitpid(pid, NULL, 0);
-	close(ends[0]);
+	gate_close(&go);
 	for (i = 0; i < 4; i++)
 		EXPECT_EQ(-1, pages_check(bufs[i], BLOCK_BYTES, first));
 }

@@ -407,24 +407,17 @@ TEST_F(mapping, unbinding_the_device_leaves_the_peers_pages)
 
 TEST_F(mapping, fork_separates_parent_and_child)
 {
-	int ends[2];
+	struct gate go = GATE();
 	pid_t pid;
-	char c;
 
-	ASSERT_EQ(0, pipe(ends));
 	ASSERT_EQ(0, put(B, buf, LEN));
 	ASSERT_EQ(0, enable(A, B));
 	ASSERT_SUM(A, buf, LEN, 1);
-	pid = fork();
-	if (!pid) {
-		close(ends[1]);
-		_exit(read(ends[0], &c, 1) != 0 ||
-		      pages_check(buf, LEN, 1) != -1);
-	}
+	pid = CHILD(!gate_wait(&go) || pages_check(buf, LEN, 1) != -1);
 	ASSERT_DONE(dev_fill(A, buf, LEN, 100));
-	close(ends[1]);
+	ASSERT_TRUE(gate_open(&go));
 	EXPECT_EQ(0, process_wait(pid));
-	close(ends[0]);
+	gate_close(&go);
 	EXPECT_EQ(-1, pages_check(buf, LEN, 100));
 }
 
