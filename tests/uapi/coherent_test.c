@@ -360,12 +360,10 @@ TEST_F(coherent, processes_do_not_see_each_others_memory)
 {
 	pid_t pids[2];
 
-	for (unsigned int i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < 2; i++)
 		pids[i] = CHILD(-use_as_another_process(1 + i * 1000000));
-	}
-	for (unsigned int i = 0; i < 20; i++) {
+	for (unsigned int i = 0; i < 20; i++)
 		ASSERT_FILLS(A, buf, LEN, i);
-	}
 	for (unsigned int i = 0; i < 2; i++)
 		EXPECT_EQ(0, process_wait(pids[i]));
 }

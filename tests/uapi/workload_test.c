@@ -405,9 +405,8 @@ static void work_among_others(FIXTURE_DATA(workload) *self,
 	*shared = (struct shared){ 0 };
 	choose_works(percent, devices, processes);
 	other = CHILD(allocate_until_told(devices));
-	for (unsigned int i = 0; i < processes; i++) {
+	for (unsigned int i = 0; i < processes; i++)
 		pids[i] = CHILD(work(pages * PAGE_BYTES, devices, processes));
-	}
 	for (unsigned int i = 0; i < processes; i++)
 		EXPECT_EQ(0, process_wait(pids[i]));
 	__atomic_store_n(&shared->stop, true, __ATOMIC_RELAXED);
