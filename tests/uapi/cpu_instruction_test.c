@@ -49,8 +49,8 @@ TEST_F(instruction, is_that_of_the_process)
 
 	ASSERT_EQ(0, to_first_device(self, buf));
 	EXPECT_EQ(1, touch(buf));
-	event = NOT_NULL(
-		events_find(&self->events, HMMRT_EVENT_CPU_FAULT, NULL));
+	event = events_find(&self->events, HMMRT_EVENT_CPU_FAULT, NULL);
+	ASSERT_NE(NULL, event);
 	EXPECT_EQ((uintptr_t)buf, event->addr);
 	EXPECT_LE(first, event->ip);
 	EXPECT_GT(first + TOUCH_BYTES, event->ip);
@@ -59,8 +59,8 @@ TEST_F(instruction, is_that_of_the_process)
 	ASSERT_EQ(0, pipe(fds));
 	ASSERT_EQ(0, to_first_device(self, buf));
 	ASSERT_EQ(1, write(fds[1], buf, 1));
-	event = NOT_NULL(
-		events_find(&self->events, HMMRT_EVENT_CPU_FAULT, NULL));
+	event = events_find(&self->events, HMMRT_EVENT_CPU_FAULT, NULL);
+	ASSERT_NE(NULL, event);
 	EXPECT_NE(0, event->ip);
 	EXPECT_TRUE(event->ip < first || event->ip >= first + TOUCH_BYTES);
 }
@@ -90,8 +90,8 @@ TEST_F(instruction, is_none_if_another_process_touches_the_page)
 	events_read_all(&self->events);
 	ASSERT_TRUE(gate_open(&gate));
 	ASSERT_EQ(0, process_wait_for(pid, LIMIT_S));
-	event = NOT_NULL(
-		events_find(&self->events, HMMRT_EVENT_CPU_FAULT, NULL));
+	event = events_find(&self->events, HMMRT_EVENT_CPU_FAULT, NULL);
+	ASSERT_NE(NULL, event);
 	EXPECT_EQ((uintptr_t)buf, event->addr);
 	EXPECT_EQ(0, event->ip);
 	EXPECT_EQ(pid, event->tid);

@@ -349,10 +349,11 @@ TEST_F(duplicates, duplicated_page_spliced_into_a_pipe_stays_consistent)
 
 TEST_F(duplicates, shared_and_unpopulated_memory_reads_current_data)
 {
-	uint64_t *shared = NOT_NULL(
-		arena_map(PAGE_BYTES, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+	uint64_t *shared = arena_map(PAGE_BYTES, RW, MAP_SHARED | MAP_ANONYMOUS,
+				     -1, 0);
 	uint64_t *empty = ANON(PAGE_BYTES);
 
+	ASSERT_NE(NULL, shared);
 	ASSERT_EQ(0, advise(shared, PAGE_BYTES, SET_READ_MOSTLY));
 	ASSERT_EQ(0, advise(empty, PAGE_BYTES, SET_READ_MOSTLY));
 	*shared = 3;

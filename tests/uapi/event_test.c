@@ -159,8 +159,8 @@ TEST_F(events, locations_are_those_of_the_pages)
 	EXPECT_EQ(8, PAGES(MIGRATION, to_device));
 	wanted = id_of(A);
 	EXPECT_EQ(5, PAGES(MIGRATION, to_device));
-	event = NOT_NULL(
-		events_find(&self->events, HMMRT_EVENT_PREFETCH, NULL));
+	event = events_find(&self->events, HMMRT_EVENT_PREFETCH, NULL);
+	ASSERT_NE(NULL, event);
 	EXPECT_EQ(5, event->pages);
 	EXPECT_EQ(id_of(A), event->to);
 	EXPECT_EQ(HMMRT_LOCATION_NONE, event->device);
@@ -226,8 +226,8 @@ TEST_F(events, eviction_is_part_of_the_fault_that_needs_memory)
 	ASSERT_EQ(0, prefetch(A, buf, DEVICE_BYTES));
 	events_read_all(&self->events);
 	ASSERT_DONE(dev_read(A, buf + DEVICE_BYTES));
-	event = NOT_NULL(
-		events_find(&self->events, HMMRT_EVENT_EVICTION, NULL));
+	event = events_find(&self->events, HMMRT_EVENT_EVICTION, NULL);
+	ASSERT_NE(NULL, event);
 	EXPECT_EQ(BLOCK_PAGES, event->pages);
 	EXPECT_LT(0, event->duration);
 	wanted = id_of(A);

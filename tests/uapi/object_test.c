@@ -338,9 +338,10 @@ TEST_F(object, populated_and_locked_mappings_show_the_memory)
 	int object = create(1);
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(flags); i++) {
-		uint64_t *words = NOT_NULL(arena_map(
-			BLOCK_BYTES, RW, MAP_SHARED | flags[i], object, 0));
+		uint64_t *words = arena_map(BLOCK_BYTES, RW,
+					    MAP_SHARED | flags[i], object, 0);
 
+		ASSERT_NE(NULL, words);
 		ASSERT_EQ(i, *words);
 		*words = i + 1;
 		EXPECT_EQ(0, mlock(words, PAGE_BYTES));

@@ -114,11 +114,12 @@ TEST_F(space, residency_of_more_than_a_gib_is_einval)
 {
 	const size_t gib = 1UL << 30;
 	const size_t bytes = (gib / PAGE_BYTES + 1) * sizeof(uint32_t);
-	char *buf = NOT_NULL(
-		arena_map(gib + PAGE_BYTES, PROT_READ,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+	char *buf = arena_map(gib + PAGE_BYTES, PROT_READ,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+			      0);
 	uint32_t *locations = malloc(bytes);
 
+	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(-EINVAL,
 		  cmd_residency(space, buf, gib + PAGE_BYTES, locations));
 	ASSERT_EQ(0, cmd_residency(space, buf, gib, locations));
@@ -202,10 +203,11 @@ TEST_F(space, prefetch_completes_partly_migrated_blocks)
 
 TEST_F(space, prefetch_reports_that_shared_memory_stays)
 {
-	char *buf = NOT_NULL(
-		arena_map(BLOCK_BYTES, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+	char *buf = arena_map(BLOCK_BYTES, RW, MAP_SHARED | MAP_ANONYMOUS, -1,
+			      0);
 	struct hmmrt_prefetch result;
 
+	ASSERT_NE(NULL, buf);
 	pages_fill(buf, BLOCK_BYTES, 1);
 	ASSERT_EQ(0, prefetch_result(A, buf, BLOCK_BYTES, &result));
 	EXPECT_EQ(0, result.out_pages_moved);
