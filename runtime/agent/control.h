@@ -243,7 +243,7 @@ struct code_state {
 
 /// The reason why the device stopped. Written once, before
 /// sticky_state::walking; the frames before sticky_state::ending.
-struct fault_block {
+struct fault_record {
     fault_cause cause;
     std::uint32_t lane;
     std::int32_t signal;
@@ -298,9 +298,9 @@ struct control {
     std::atomic<std::uint32_t> strict;
     /// The first memory operation that failed: its entry_kind << 32 | errno.
     std::atomic<std::uint64_t> memory_error;
-    fault_block fault;
+    fault_record fault;
     /// Function of the application that a lane calls to collect frames, or 0:
-    /// void (*)(fault_block*, const code_state*)
+    /// void (*)(fault_record*, const code_state*)
     std::uint64_t walker;
     /// Changes when the application's failure_watch has something to do.
     futex_word watch;

@@ -26,7 +26,7 @@ inline std::uint32_t access_of_page_fault(std::uint64_t error_code) {
 }
 
 /// Adds the lane, its stack, and what it was running.
-inline void describe_lane(fault_block& fault, const lane_control& lane, std::uint32_t index) {
+inline void describe_lane(fault_record& fault, const lane_control& lane, std::uint32_t index) {
     fault.lane = index;
     fault.function = lane.function.load(std::memory_order_relaxed);
     fault.first_item = lane.first_item.load(std::memory_order_relaxed);
@@ -39,7 +39,7 @@ inline void describe_lane(fault_block& fault, const lane_control& lane, std::uin
 /// Records the device's fault; @walk() adds the frames to control::fault.
 /// Returns false if the device already had a fault, which stays.
 template <class Walk>
-bool record_fault(control& ctl, const fault_block& fault, Walk walk) {
+bool record_fault(control& ctl, const fault_record& fault, Walk walk) {
     auto expected = static_cast<std::uint32_t>(sticky_state::none);
     const auto recording = static_cast<std::uint32_t>(sticky_state::recording);
     if (!ctl.sticky.compare_exchange_strong(expected, recording)) return false;

@@ -82,14 +82,14 @@ void stop_walk(lane& self, ucontext_t& context) {
 }
 
 /// Records a fault and stops the other lanes. Only the first fault is recorded.
-void fail_device(lane& self, const ucontext_t& context, fault_block& fault) {
+void fail_device(lane& self, const ucontext_t& context, fault_record& fault) {
     describe_lane(fault, *self.shared, self.index);
     fault.stack_pointer = static_cast<std::uint64_t>(context.uc_mcontext.gregs[REG_RSP]);
     if (record_fault(*self.ctl, fault, [&] { walk_frames(self, context); })) stop_other_lanes(self);
 }
 
 /// Records a fault and ends the launch.
-void end_launch(lane& self, ucontext_t& context, fault_block& fault) {
+void end_launch(lane& self, ucontext_t& context, fault_record& fault) {
     fail_device(self, context, fault);
     leave_device_code(self, context);
 }
@@ -104,7 +104,7 @@ void require_running(const lane& self, int signal) {
 
 /// Describes a page fault. We get the access type from the error code, and the
 /// cause from the driver, if its record is for the same page.
-void describe_page_fault(fault_block& fault, std::uint64_t error_code) {
+void describe_page_fault(fault_record& fault, std::uint64_t error_code) {
     hmmrt_gpu_fault_record record = {};
     record.size = sizeof(record);
     fault.access = access_of_page_fault(error_code);
@@ -120,7 +120,7 @@ void on_fault(int signal, siginfo_t* info, void* raw_context) {
     require_running(self, signal);
     if (self.walking) return stop_walk(self, context);
 
-    fault_block fault = {};
+    fault_record fault = {};
     fault.cause = fault_cause::signal;
     fault.signal = signal;
     fault.system_call = -1;
@@ -153,8 +153,9 @@ std::int64_t virtual_sigprocmask(lane& self, const std::uint64_t (&args)[6]) {
     return 0;
 }
 
-fault_block fault_of_call(ucontext_t& context, fault_cause cause, std::int64_t number, int signal) {
-    fault_block fault = {};
+fault_record fault_of_call(ucontext_t& context, fault_cause cause, std::int64_t number,
+                           int signal) {
+    fault_record fault = {};
     fault.cause = cause;
     fault.signal = signal;
     fault.system_call = static_cast<std::int32_t>(number);
@@ -166,7 +167,7 @@ fault_block fault_of_call(ucontext_t& context, fault_cause cause, std::int64_t n
 
 void end_at_call(lane& self, ucontext_t& context, fault_cause cause, std::int64_t number,
                  int signal) {
-    fault_block fault = fault_of_call(context, cause, number, signal);
+    fault_record fault = fault_of_call(context, cause, number, signal);
     end_launch(self, context, fault);
 }
 
@@ -227,7 +228,7 @@ void refuse_call(lane& self, ucontext_t& context, std::int64_t number) {
         reg(context, REG_RAX) = 0;
         return;
     }
-    fault_block fault = fault_of_call(context, fault_cause::system_call, number, SIGSYS);
+    fault_record fault = fault_of_call(context, fault_cause::system_call, number, SIGSYS);
     fail_device(self, context, fault);
     const call_request call(context, number, self.shared->app_tid);
     if (call.verdict.action == call_action::end_launch ||

@@ -51,7 +51,7 @@ const char* reason_text(int error_number) {
     }
 }
 
-void describe_signal(message& out, const fault_block& fault) {
+void describe_signal(message& out, const fault_record& fault) {
     if (fault.signal != SIGSEGV && fault.signal != SIGBUS) return add_signal(out, fault.signal);
     if (overflows_stack(fault)) {
         out.add("stack overflow in lane %u (", fault.lane);
@@ -70,7 +70,7 @@ bool ends_the_program(int system_call) {
     return system_call == SYS_exit_group || system_call == SYS_exit;
 }
 
-void describe_cause(message& out, const fault_block& fault, const char* exception) {
+void describe_cause(message& out, const fault_record& fault, const char* exception) {
     switch (fault.cause) {
     case fault_cause::signal:
         return describe_signal(out, fault);
@@ -109,11 +109,11 @@ std::string system_call_name(int number) {
     return name.text();
 }
 
-bool has_place(const fault_block& fault) {
+bool has_place(const fault_record& fault) {
     return fault.cause != fault_cause::exception && fault.cause != fault_cause::time_limit;
 }
 
-bool overflows_stack(const fault_block& fault) {
+bool overflows_stack(const fault_record& fault) {
     constexpr std::uint64_t guard = 64 << 10;
     // A large frame may skip the guard pages.
     constexpr std::uint64_t reach = 16 << 20;
@@ -124,7 +124,7 @@ bool overflows_stack(const fault_block& fault) {
     return is_below(fault.address, guard) || is_below(fault.stack_pointer, reach);
 }
 
-hmmError_t error_of(const fault_block& fault) {
+hmmError_t error_of(const fault_record& fault) {
     switch (fault.cause) {
     case fault_cause::system_call:
     case fault_cause::foreign_call:
@@ -148,7 +148,7 @@ hmmError_t error_of(const fault_block& fault) {
     }
 }
 
-hmmFaultRecord record_of(const fault_block& fault, int device) {
+hmmFaultRecord record_of(const fault_record& fault, int device) {
     hmmFaultRecord record = {};
     record.error = error_of(fault);
     record.device = device;
@@ -165,14 +165,14 @@ hmmFaultRecord record_of(const fault_block& fault, int device) {
     return record;
 }
 
-void describe(message& out, const fault_block& fault, int device, const char* exception) {
+void describe(message& out, const fault_record& fault, int device, const char* exception) {
     const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
     out.add("device %d, lane %u, items %llu to %llu: ", device, fault.lane,
             number(fault.first_item), number(fault.first_item + fault.item_count - 1));
     describe_cause(out, fault, exception);
 }
 
-std::string describe(const fault_block& fault, int device, const char* place,
+std::string describe(const fault_record& fault, int device, const char* place,
                      const char* exception) {
     message out;
     describe(out, fault, device, exception);
@@ -243,7 +243,7 @@ void add_frame(message& out, const char* relation, std::uint64_t address, const 
     out.add("\n");
 }
 
-void add_frames(message& out, const fault_block& fault, names how) {
+void add_frames(message& out, const fault_record& fault, names how) {
     const code_place first = find_code(fault.instruction);
     add_frame(out, "at", fault.instruction, first, how);
     // If the failure is in libc, such as in abort(), its first frame is enough.
@@ -274,7 +274,7 @@ void add_kernel(message& out, std::uint64_t function, names how) {
         out.add("the function at 0x%llx", static_cast<unsigned long long>(function));
 }
 
-void add_fault_place(message& out, const fault_block& fault, names how) {
+void add_fault_place(message& out, const fault_record& fault, names how) {
     if (has_place(fault)) return add_place(out, fault.instruction, how);
     if (fault.function == 0) return;
     out.add("in ");
@@ -300,7 +300,7 @@ void add_waiting(message& out, int device, unsigned seconds, const running_lanes
     out.add("\n");
 }
 
-void add_report(message& out, const fault_block& fault, int device, const char* exception,
+void add_report(message& out, const fault_record& fault, int device, const char* exception,
                 names how) {
     out.add("hmmrt: ");
     describe(out, fault, device, exception);

@@ -15,21 +15,21 @@
 
 namespace hmmrt {
 
-hmmError_t error_of(const fault_block& fault);
-hmmFaultRecord record_of(const fault_block& fault, int device);
+hmmError_t error_of(const fault_record& fault);
+hmmFaultRecord record_of(const fault_record& fault, int device);
 /// "device 0, lane 1, items 0 to 9: write at address 0x10: nothing is mapped
 /// there". @exception: type and message of the exception, if that is the cause.
 /// Avoids the heap.
-void describe(message& out, const fault_block& fault, int device, const char* exception);
+void describe(message& out, const fault_record& fault, int device, const char* exception);
 /// As above, with the instruction and, if known, its @place in the program.
-std::string describe(const fault_block& fault, int device, const char* place = "",
+std::string describe(const fault_record& fault, int device, const char* place = "",
                      const char* exception = "");
 
 /// True if the recorded instruction is where the kernel failed. For an
 /// exception it is in the library, and for a time limit it is unknown.
-bool has_place(const fault_block& fault);
+bool has_place(const fault_record& fault);
 /// True if the failed access was below the lane's stack.
-bool overflows_stack(const fault_block& fault);
+bool overflows_stack(const fault_record& fault);
 
 /// "getpid", or "number 9999".
 std::string system_call_name(int number);
@@ -49,7 +49,7 @@ void add_place(message& out, std::uint64_t address, names how);
 void add_kernel(message& out, std::uint64_t function, names how);
 
 /// The place of the instruction that failed, or the kernel if that is unknown.
-void add_fault_place(message& out, const fault_block& fault, names how);
+void add_fault_place(message& out, const fault_record& fault, names how);
 
 /// A lane that runs device code.
 struct running_lane {
@@ -69,7 +69,7 @@ void add_waiting(message& out, int device, unsigned seconds, const running_lanes
 
 /// The whole report: what happened, where, and up to three callers. @exception:
 /// see describe().
-void add_report(message& out, const fault_block& fault, int device, const char* exception,
+void add_report(message& out, const fault_record& fault, int device, const char* exception,
                 names how);
 
 } // namespace hmmrt

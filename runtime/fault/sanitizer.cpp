@@ -16,7 +16,7 @@ bool sanitizer_reports() {
     return __asan_report_present != nullptr && __asan_report_present() != 0;
 }
 
-int status_of_sanitizer(const fault_block& fault) {
+int status_of_sanitizer(const fault_record& fault) {
     const bool exits =
         fault.cause == fault_cause::system_call && fault.system_call == SYS_exit_group;
     if (exits && __sanitizer_set_death_callback != nullptr) return fault.exit_status;

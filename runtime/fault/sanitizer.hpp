@@ -15,6 +15,6 @@ namespace hmmrt {
 /// True while the sanitizer writes its report, before it ends the process. Only known for ASan.
 bool sanitizer_reports();
 /// Returns the status that the program must exit with; 0 to continue.
-int status_of_sanitizer(const fault_block& fault);
+int status_of_sanitizer(const fault_record& fault);
 
 } // namespace hmmrt

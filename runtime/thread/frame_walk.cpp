@@ -11,7 +11,7 @@ namespace {
 extern "C" void hmmrt_walk_from(const code_state* state, void (*collect)(void*), void* argument);
 
 struct collection {
-    fault_block* fault;
+    fault_record* fault;
     bool inside; ///< we have reached the interrupted code, after the frames of this file
 };
 
@@ -32,7 +32,7 @@ void collect_frames(void* argument) {
 
 } // namespace
 
-void walk_frames(fault_block* fault, const code_state* state) {
+void walk_frames(fault_record* fault, const code_state* state) {
     collection from = {fault, false};
     code_state start = *state;
     fault->frame_count = 0;

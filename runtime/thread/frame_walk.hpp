@@ -13,6 +13,6 @@ namespace hmmrt {
 
 /// The function for control::walker. Adds the frames to the record of the
 /// fault. Runs on a lane, and uses neither system calls nor the heap.
-void walk_frames(fault_block* fault, const code_state* state);
+void walk_frames(fault_record* fault, const code_state* state);
 
 } // namespace hmmrt

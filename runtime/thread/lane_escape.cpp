@@ -44,10 +44,10 @@ lane_position* lane_in_device_code() {
     siglongjmp(self.escape, 1);
 }
 
-fault_block fault_of(int signal, const siginfo_t& info, const ucontext_t& context) {
+fault_record fault_of(int signal, const siginfo_t& info, const ucontext_t& context) {
     constexpr int trap_page_fault = 14;
     const auto& registers = context.uc_mcontext.gregs;
-    fault_block fault = {};
+    fault_record fault = {};
     fault.cause = signal == SIGABRT ? fault_cause::raised_signal : fault_cause::signal;
     fault.signal = signal;
     fault.system_call = signal == SIGABRT ? SYS_tgkill : -1;
@@ -71,7 +71,7 @@ void collect_frames(lane_position& self, const code_state& state) {
 }
 
 /// Records the failure, unless the device already has one.
-void record(lane_position& self, fault_block fault, const code_state& state) {
+void record(lane_position& self, fault_record fault, const code_state& state) {
     describe_lane(fault, *self.shared, self.index);
     fault.stack_pointer = state.rsp;
     if (record_fault(*self.ctl, fault, [&] { collect_frames(self, state); })) self.failed = true;
@@ -158,7 +158,7 @@ namespace {
 void leave_by(fault_cause cause, int signal, int system_call) {
     lane_position* const self = lane_in_device_code();
     if (self == nullptr) return;
-    fault_block fault = {};
+    fault_record fault = {};
     fault.cause = cause;
     fault.signal = signal;
     fault.system_call = system_call;

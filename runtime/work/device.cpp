@@ -47,7 +47,7 @@ std::uint32_t device::lanes() {
     return running ? running->lanes().count() : owner_.lane_count();
 }
 
-void device::throw_if_broken(session& running, const fault_block* fault) {
+void device::throw_if_broken(session& running, const fault_record* fault) {
     if (fault == nullptr) return;
     running.faults().set_seen();
     throw failure(
@@ -118,7 +118,7 @@ std::shared_ptr<stream> device::create_stream(unsigned flags, int priority) {
 
 /// The caller must check for completion first and then for a fault, because
 /// work that lanes dropped counts as completed.
-void device::throw_if_failed(session& running, const fault_block* fault, bool there) {
+void device::throw_if_failed(session& running, const fault_record* fault, bool there) {
     throw_if_broken(running, fault);
     if (!there) throw_lost(running);
 }
@@ -126,7 +126,7 @@ void device::throw_if_failed(session& running, const fault_block* fault, bool th
 /// Completes a wait. After a failure, also waits for host functions.
 void device::finish_wait(session& running, std::uint32_t queues, bool there) {
     // leave later faults to the next call
-    const fault_block* fault = running.fault();
+    const fault_record* fault = running.fault();
     if (!there || fault != nullptr) running.await_host_functions(queues);
     throw_if_failed(running, fault, there);
 }
@@ -252,7 +252,7 @@ void device::set_strict(bool strict) {
 hmmError_t device::sticky_error() {
     const auto running = current();
     if (!running) return hmmSuccess;
-    const fault_block* fault = running->fault();
+    const fault_record* fault = running->fault();
     if (fault != nullptr || running->lost()) running->faults().set_seen();
     if (fault != nullptr) return error_of(*fault);
     return running->lost() ? hmmErrorDeviceLost : hmmSuccess;
@@ -260,7 +260,7 @@ hmmError_t device::sticky_error() {
 
 hmmFaultRecord device::last_fault() {
     const auto running = current();
-    const fault_block* fault = running ? running->fault() : nullptr;
+    const fault_record* fault = running ? running->fault() : nullptr;
     if (fault != nullptr) running->faults().set_seen();
     return fault != nullptr ? record_of(*fault, number_) : no_fault(number_);
 }
@@ -270,7 +270,7 @@ void device::note_at_exit() {
     if (!running || running->faults().is_seen() ||
         (running->ended() && !running->lanes().is_lost()))
         return;
-    const fault_block* const fault = running->fault();
+    const fault_record* const fault = running->fault();
     if (fault == nullptr && !running->lost()) return;
     if (running->is_quiet()) return;
     message text;

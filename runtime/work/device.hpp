@@ -93,8 +93,8 @@ class device : public in_own_memory {
     std::shared_ptr<session> ensure_session();
     std::uint64_t enqueue(const work_request& request, stream* where);
     void throw_if_broken(session& running) { throw_if_broken(running, running.fault()); }
-    void throw_if_broken(session& running, const fault_block* fault);
-    void throw_if_failed(session& running, const fault_block* fault, bool there);
+    void throw_if_broken(session& running, const fault_record* fault);
+    void throw_if_failed(session& running, const fault_record* fault, bool there);
     void finish_wait(session& running, std::uint32_t queues, bool there);
     [[noreturn]] void throw_lost(session& running);
     void throw_queued_error(session& running);

@@ -67,7 +67,7 @@ struct failure_watch::shared_state {
     std::array<launch_time, queue_count> launch_times; ///< only used by the thread
 
     void write(const message& text);
-    void write(const fault_block& fault, const char* exception, names how);
+    void write(const fault_record& fault, const char* exception, names how);
     void write_loss();
     void write_wait(unsigned seconds);
     bool look();
@@ -84,7 +84,7 @@ void failure_watch::shared_state::write(const message& text) {
     sys::wake(report);
 }
 
-void failure_watch::shared_state::write(const fault_block& fault, const char* exception,
+void failure_watch::shared_state::write(const fault_record& fault, const char* exception,
                                         names how) {
     message text;
     add_report(text, fault, device, exception, how);
@@ -101,12 +101,12 @@ void failure_watch::shared_state::write_loss() {
 
 /// Checks the session. Returns true if there is nothing left to wait for.
 bool failure_watch::shared_state::look() {
-    fault_block fault;
+    fault_record fault;
     message exception;
     {
         const std::lock_guard until_taken(lock);
         if (lanes == nullptr) return true;
-        const fault_block* const found = faults->find();
+        const fault_record* const found = faults->find();
         if (found == nullptr && !lanes->is_lost()) return false;
         if (found == nullptr) {
             write_loss();
@@ -154,7 +154,7 @@ void failure_watch::shared_state::write_wait(unsigned seconds) {
 /// We can't stop lanes one by one from here, so we kill the agent. The fault is
 /// kept as if a lane had recorded it, and the next look() reports it.
 void failure_watch::shared_state::fail_for_time(const ring_entry& entry) {
-    fault_block fault = {};
+    fault_record fault = {};
     fault.cause = fault_cause::time_limit;
     fault.system_call = -1;
     fault.function = entry.range.named;
@@ -258,8 +258,8 @@ void failure_watch::end() {
     state_->lanes = nullptr;
 }
 
-const fault_block* failure_watch::fault() {
-    const fault_block* const found = faults_.find();
+const fault_record* failure_watch::fault() {
+    const fault_record* const found = faults_.find();
     if (found != nullptr) await_report(found, faults_.exception_text());
     return found;
 }
@@ -287,7 +287,7 @@ void failure_watch::tell_wait(unsigned seconds) {
 
 /// Waits until the report of a failure is written. @fault is NULL if the agent
 /// has ended. Returns immediately if called by the thread itself.
-void failure_watch::await_report(const fault_block* fault, const char* exception) {
+void failure_watch::await_report(const fault_record* fault, const char* exception) {
     if (is_watch || state_->report.load() == written) return;
     const std::uint64_t deadline = sys::monotonic_milliseconds() + report_limit_milliseconds;
     notify();

@@ -36,7 +36,7 @@ class failure_watch {
 
     /// As fault_keeper::find(), but the fault's report has been written when
     /// this returns.
-    const fault_block* fault();
+    const fault_record* fault();
     /// As session_lanes::lost(), but the report of a loss has been written when
     /// this returns.
     bool lost();
@@ -51,7 +51,7 @@ class failure_watch {
 
     static void* thread_main(void* argument);
     void notify();
-    void await_report(const fault_block* fault, const char* exception = "");
+    void await_report(const fault_record* fault, const char* exception = "");
 
     session_lanes& lanes_;
     fault_keeper& faults_;

@@ -30,7 +30,7 @@ void fault_keeper::await_record() {
 
 /// We can't ignore an unfinished record: lanes drop work as soon as one of them
 /// starts to record its fault.
-const fault_block* fault_keeper::find() {
+const fault_record* fault_keeper::find() {
     if (!has_fault_.load()) {
         const std::uint32_t sticky = lanes_.shared().sticky.load();
         if (sticky == static_cast<std::uint32_t>(sticky_state::none)) return nullptr;
@@ -67,7 +67,7 @@ void fault_keeper::end_for_sanitizer() const {
     sys::end_process(status);
 }
 
-bool fault_keeper::set(const fault_block& fault) {
+bool fault_keeper::set(const fault_record& fault) {
     const std::lock_guard lock(lock_);
     auto none = static_cast<std::uint32_t>(sticky_state::none);
     const auto ending = static_cast<std::uint32_t>(sticky_state::ending);

@@ -23,10 +23,10 @@ class fault_keeper {
     /// changes. An agent that doesn't finish recording its fault is killed;
     /// then the cause is unknown. Doesn't wait for the report, as
     /// failure_watch::fault() does.
-    const fault_block* find();
+    const fault_record* find();
     /// Fails the device, as if a lane had recorded this fault. Returns false if
     /// the device has already failed.
-    bool set(const fault_block& fault);
+    bool set(const fault_record& fault);
 
     /// The exception that left the kernel, if that was the fault; otherwise
     /// empty.
@@ -50,7 +50,7 @@ class fault_keeper {
     std::mutex lock_;
     std::atomic<bool> has_fault_{false};
     /// written once, under the lock, before has_fault_ is true
-    fault_block fault_ = {};
+    fault_record fault_ = {};
     std::exception_ptr exception_; ///< protected like fault_
     char exception_text_[512] = "";
 };

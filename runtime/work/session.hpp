@@ -78,7 +78,7 @@ class session : public std::enable_shared_from_this<session> {
     failure_watch& watch() { return watch_; }
     bool ended() const { return lanes_.ended(); }
     bool lost() { return watch_.lost(); }
-    const fault_block* fault() { return watch_.fault(); }
+    const fault_record* fault() { return watch_.fault(); }
     bool is_quiet() const { return quiet_; }
 
   private:

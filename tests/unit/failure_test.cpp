@@ -257,7 +257,7 @@ TEST_F(ControlBlock, AFaultStaysAsItWasFirstSeen) {
 
 TEST_F(ControlBlock, AFaultOfNoKnownKindIsReported) {
     launch([](void*, std::uint64_t, std::uint64_t) {
-        fault_block fault;
+        fault_record fault;
         std::memset(&fault, 0x80, sizeof(fault));
         fault.system_call = INT_MIN;
         fakes::fake_kernel::fault(fault);
@@ -270,7 +270,7 @@ TEST_F(ControlBlock, AnExceptionThatNoLaneHasKeptIsReported) {
     for (const std::uint32_t lane : {0u, max_lanes, UINT32_MAX}) {
         launch(
             [](void* closure, std::uint64_t, std::uint64_t) {
-                fault_block fault = {};
+                fault_record fault = {};
                 fault.cause = fault_cause::exception;
                 fault.lane = *static_cast<std::uint32_t*>(closure);
                 fakes::fake_kernel::fault(fault);

@@ -24,8 +24,8 @@ constexpr bool has_sanitizer = true;
 constexpr bool has_sanitizer = false;
 #endif
 
-fault_block memory_fault() {
-    fault_block fault = {};
+fault_record memory_fault() {
+    fault_record fault = {};
     fault.cause = fault_cause::signal;
     fault.signal = SIGSEGV;
     fault.lane = 3;
@@ -67,7 +67,7 @@ TEST(Report, DescribesAMemoryFaultInWordsWithThePlaceOfTheInstruction) {
 }
 
 TEST(Report, SaysThatAStackOverflowed) {
-    fault_block fault = memory_fault();
+    fault_record fault = memory_fault();
     fault.stack_low = 0x7f0000100000;
     fault.stack_bytes = 8 << 20;
     fault.stack_pointer = fault.stack_low + 4096;
@@ -88,7 +88,7 @@ TEST(Report, SaysThatAStackOverflowed) {
 }
 
 TEST(Report, NamesTheRefusedCallOrHasItsNumber) {
-    fault_block fault = memory_fault();
+    fault_record fault = memory_fault();
     fault.cause = fault_cause::system_call;
     fault.system_call = SYS_exit_group;
     EXPECT_EQ(error_of(fault), hmmErrorSystemCall);
@@ -98,7 +98,7 @@ TEST(Report, NamesTheRefusedCallOrHasItsNumber) {
 }
 
 TEST(Report, AnExitUnderASanitizerIsOneOfTheProgram) {
-    fault_block fault = memory_fault();
+    fault_record fault = memory_fault();
     fault.exit_status = 7;
     EXPECT_EQ(status_of_sanitizer(fault), 0) << "the fault is another one";
     fault.cause = fault_cause::system_call;
@@ -122,7 +122,7 @@ TEST(Report, EachCauseHasItsError) {
         {fault_cause::foreign_call, SIGSYS, hmmErrorSystemCall},
     };
     for (const auto& each : cases) {
-        fault_block fault = memory_fault();
+        fault_record fault = memory_fault();
         fault.cause = each.cause;
         fault.signal = each.signal;
         EXPECT_EQ(error_of(fault), each.error) << describe(fault, 0);

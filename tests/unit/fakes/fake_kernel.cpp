@@ -185,15 +185,15 @@ fake_agent& fake_kernel::agent_of(int pidfd) {
     return agents_.at(pidfd);
 }
 
-void fake_kernel::fault(const hmmrt::fault_block& block) {
-    hmmrt::record_fault(*running_agent->ctl, block, [] {});
+void fake_kernel::fault(const hmmrt::fault_record& record) {
+    hmmrt::record_fault(*running_agent->ctl, record, [] {});
 }
 
 void fake_kernel::raise(int signal) {
-    hmmrt::fault_block block = {};
-    block.cause = hmmrt::fault_cause::signal;
-    block.signal = signal;
-    fault(block);
+    hmmrt::fault_record record = {};
+    record.cause = hmmrt::fault_cause::signal;
+    record.signal = signal;
+    fault(record);
 }
 
 void fake_kernel::lose_agent() {
@@ -386,12 +386,12 @@ std::uint64_t monotonic_milliseconds() {
 
 bool end_by_exception() {
     if (!kernel.is_lane()) return false;
-    fault_block block = {};
-    block.cause = fault_cause::exception;
-    block.signal = SIGABRT;
-    block.system_call = -1;
-    block.lane = kernel.lane();
-    fakes::fake_kernel::fault(block);
+    fault_record record = {};
+    record.cause = fault_cause::exception;
+    record.signal = SIGABRT;
+    record.system_call = -1;
+    record.lane = kernel.lane();
+    fakes::fake_kernel::fault(record);
     return true;
 }
 

@@ -78,7 +78,7 @@ class fake_kernel {
     // Called by device code of tests. They apply to the agent that runs it.
 
     /// Acts as if the current instruction had faulted.
-    static void fault(const hmmrt::fault_block& block);
+    static void fault(const hmmrt::fault_record& record);
     /// Acts as if it had raised this signal.
     static void raise(int signal);
     /// Acts as if the agent had died.
