@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cooperative.hpp"
 
-#include "block_place.hpp"
+#include "block_name.hpp"
 
 #include <atomic>
 #include <immintrin.h>

@@ -83,9 +83,9 @@ struct kernel_code {
     const void* shared_owner = nullptr;
 };
 
-/// Values that threads of a warp exchange, in the middle of each part: elements of lanes beyond the
-/// warp may be read, but are ignored. Each width has its own part, because lanes at different
-/// shuffles may store values at the same time.
+/// Values that threads of a warp exchange, in the middle of each part: elements of warp lanes
+/// beyond the warp may be read, but are ignored. Each width has its own part, because warp lanes at
+/// different shuffles may store values at the same time.
 struct exchange_area {
     alignas(memory_alignment) std::uint64_t wide[3 * warp_size];
     std::uint32_t narrow[3 * warp_size];
@@ -124,10 +124,10 @@ struct block_run {
 
 /// The block and the thread that a lane runs, for functions outside of the kernel and for messages
 /// about failures. The passes know the offsets of the members.
-struct lane_place {
+struct current_thread {
     const block_run* run;
-    /// The kernel, if each thread sets its place before it runs; otherwise NULL. Then threads only
-    /// set it when they call a function outside of the kernel.
+    /// The kernel, if each thread sets the members below before it runs; otherwise NULL. Then
+    /// threads only set them when they call a function outside of the kernel.
     const kernel_code* named;
     std::uint32_t thread_index[3];
     std::uint32_t rank;

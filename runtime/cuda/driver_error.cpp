@@ -2,7 +2,7 @@
 // The CUDA driver interface: errors.
 #include "driver.hpp"
 
-#include "lane_place.hpp"
+#include "current_thread.hpp"
 
 namespace hmmcuda {
 namespace {

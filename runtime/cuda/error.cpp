@@ -3,8 +3,8 @@
 #include "error.hpp"
 
 #include "cuda/cuda_runtime_api.h"
+#include "current_thread.hpp"
 #include "hmm/hmm_runtime.h"
-#include "lane_place.hpp"
 
 #include <string_view>
 

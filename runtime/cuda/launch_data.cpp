@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "launch_data.hpp"
 
-#include "block_place.hpp"
-#include "lane_place.hpp"
+#include "block_name.hpp"
+#include "current_thread.hpp"
 
 #include <cstdio>
 #include <cstdlib>

@@ -8,7 +8,7 @@
  * for each other. Threads that wait for others that never arrive end the
  * launch.
  */
-#include "block_place.hpp"
+#include "block_name.hpp"
 #include "device_code.hpp"
 #include "warp_operations.hpp"
 

@@ -82,7 +82,7 @@ struct kernel_body {
     llvm::BasicBlock* entry = nullptr;  ///< runs once per call; its values are uniform
     llvm::BasicBlock* start = nullptr;  ///< where each thread begins
     llvm::Value* run = nullptr;         ///< the block_run
-    llvm::Value* place = nullptr;       ///< the lane_place; NULL if nothing needs it
+    llvm::Value* place = nullptr;       ///< the current_thread; NULL if nothing needs it
 
     std::array<llvm::Value*, 3> block_index{}, block_size{}, grid_size{};
     llvm::Value* threads = nullptr;

@@ -17,8 +17,8 @@ namespace hmmcc {
 namespace {
 
 using hmmcuda::block_run;
+using hmmcuda::current_thread;
 using hmmcuda::kernel_code;
-using hmmcuda::lane_place;
 
 bool has_sync_point(llvm::Function& function) {
     return llvm::any_of(llvm::instructions(function), [](const llvm::Instruction& instruction) {
@@ -67,7 +67,7 @@ bool leads_out(const llvm::CallBase& call) {
         call.args(), [](const llvm::Use& argument) { return argument->getType()->isPointerTy(); });
 }
 
-/// A function of the runtime that returns a lane_place.
+/// A function of the runtime that returns a current_thread.
 llvm::FunctionCallee of_place(llvm::Module& module, const char* name,
                               llvm::ArrayRef<llvm::Type*> parameters) {
     llvm::FunctionCallee found = module.getOrInsertFunction(
@@ -80,11 +80,11 @@ llvm::FunctionCallee of_place(llvm::Module& module, const char* name,
     return found;
 }
 
-/// Emits code that reads the lane_place of the current lane.
+/// Emits code that reads the current_thread of the current lane.
 class place_reader {
   public:
     explicit place_reader(llvm::Instruction& before) : builder_(&before) {
-        llvm::FunctionCallee get = of_place(*before.getModule(), "__hmm_place", {});
+        llvm::FunctionCallee get = of_place(*before.getModule(), "__hmm_current_thread", {});
         // the pointer that it returns lives in the runtime, and stays the same for an OS thread
         auto* const function = llvm::cast<llvm::Function>(get.getCallee());
         function->setOnlyReadsMemory();
@@ -94,7 +94,7 @@ class place_reader {
 
     llvm::IRBuilder<>& builder() { return builder_; }
     llvm::Value* number(std::size_t offset) { return load(place_, offset, builder_.getInt32Ty()); }
-    llvm::Value* run() { return pointer(place_, offsetof(lane_place, run)); }
+    llvm::Value* run() { return pointer(place_, offsetof(current_thread, run)); }
     llvm::Value* of_block(std::size_t offset) { return load(run(), offset, builder_.getInt32Ty()); }
     llvm::Value* shared() { return pointer(run(), offsetof(block_run, shared)); }
     /// The start of the block's dynamic shared memory.
@@ -128,9 +128,9 @@ llvm::Value* position(llvm::CallBase& call, intrinsic what) {
     };
     switch (what) {
     case intrinsic::thread_index:
-        return reader.number(at(offsetof(lane_place, thread_index)));
+        return reader.number(at(offsetof(current_thread, thread_index)));
     case intrinsic::thread_rank:
-        return reader.number(offsetof(lane_place, rank));
+        return reader.number(offsetof(current_thread, rank));
     case intrinsic::block_index:
         return reader.of_block(at(offsetof(block_run, index)));
     case intrinsic::block_size:
@@ -250,8 +250,8 @@ bool separate_functions::place_shared(llvm::GlobalVariable& variable) {
 }
 
 bool separate_functions::open() {
-    // They will read the lane_place, so drop attributes that promise otherwise, even if the source
-    // has them.
+    // They will read the current_thread, so drop attributes that promise otherwise, even if the
+    // source has them.
     for (llvm::Function* const function : readers_.reaching)
         function->removeFnAttr(llvm::Attribute::Memory);
     for (llvm::Function& function : module_)
@@ -264,7 +264,7 @@ bool separate_functions::open() {
         replace_positions(*function);
         name_threads_of_failures(*function, [](llvm::Instruction& before) {
             place_reader reader(before);
-            return thread_of_failure{reader.run(), reader.number(offsetof(lane_place, rank))};
+            return thread_of_failure{reader.run(), reader.number(offsetof(current_thread, rank))};
         });
         if (llvm::verifyFunction(*function, &llvm::errs())) {
             report_error(function->front().front(), "internal error: hmmcc generated invalid code "
@@ -280,12 +280,13 @@ void leave_place(const kernel_body& body, llvm::IRBuilder<>& builder) {
     const auto leave = [&](std::size_t offset, llvm::AllocaInst* variable) {
         llvm::StoreInst* const store = builder.CreateStore(
             builder.CreateLoad(number, variable), address_of_member(builder, body.place, offset));
-        // all threads of the lane share the lane_place
+        // all threads of the lane share the current_thread
         store->setMetadata(of_other_threads, llvm::MDNode::get(builder.getContext(), {}));
     };
     for (unsigned i = 0; i < 3; i++)
-        leave(offsetof(lane_place, thread_index) + i * sizeof(std::uint32_t), body.thread_index[i]);
-    leave(offsetof(lane_place, rank), body.rank);
+        leave(offsetof(current_thread, thread_index) + i * sizeof(std::uint32_t),
+              body.thread_index[i]);
+    leave(offsetof(current_thread, rank), body.rank);
 }
 
 void enter_place(kernel_body& body, const separate_functions& separate) {

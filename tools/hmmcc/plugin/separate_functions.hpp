@@ -3,9 +3,9 @@
  * Functions that we cannot inline into the kernels that call them, because they are recursive,
  * called through a pointer, or marked as noinline.
  *
- * Each lane of the runtime has a lane_place. A kernel's thread stores its threadIdx there before it
- * calls such a function, which loads it from there. Their __shared__ variables have the same offset
- * in all kernels of the file.
+ * Each lane of the runtime has a current_thread. A kernel's thread stores its threadIdx there
+ * before it calls such a function, which loads it from there. Their __shared__ variables have the
+ * same offset in all kernels of the file.
  */
 #pragma once
 
@@ -20,10 +20,10 @@ class separate_functions {
   public:
     separate_functions(llvm::Module& module, const function_set& kernels);
 
-    /// Makes them read the lane_place. Returns false after reporting an error.
+    /// Makes them read the current_thread. Returns false after reporting an error.
     bool open();
 
-    /// True if this call may run a separate function that reads the lane_place.
+    /// True if this call may run a separate function that reads the current_thread.
     bool may_run_in(const llvm::CallBase& call) const;
 
     /// True if this call may run a separate function with __shared__ variables.
@@ -49,16 +49,16 @@ class separate_functions {
     llvm::Value* shared_place(llvm::GlobalVariable& variable, llvm::Function& function);
 
     llvm::Module& module_;
-    reached readers_; ///< functions that read the lane_place
+    reached readers_; ///< functions that read the current_thread
     reached sharing_; ///< the readers that use __shared__ variables
     llvm::DenseMap<const llvm::GlobalVariable*, std::uint64_t> shared_;
     std::uint64_t shared_bytes_ = 0;
 };
 
-/// Emits code that stores the thread's threadIdx and number in the lane_place.
+/// Emits code that stores the thread's threadIdx and number in the current_thread.
 void leave_place(const kernel_body& body, llvm::IRBuilder<>& builder);
-/// Emits code that gets the lane_place if separate functions or failure messages need it, and makes
-/// threads update it before calls.
+/// Emits code that gets the current_thread if separate functions or failure messages need it, and
+/// makes threads update it before calls.
 void enter_place(kernel_body& body, const separate_functions& separate);
 
 } // namespace hmmcc

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "lane_place.hpp"
+#include "current_thread.hpp"
 
-#include "block_place.hpp"
+#include "block_name.hpp"
 #include "device_code.hpp"
 #include "hmm/hmm_runtime.h"
 
@@ -16,44 +16,44 @@ namespace {
 
 constexpr std::size_t most_lanes = 1024;
 
-/// The lanes that have a place, by pthread_self(), up to the first 0.
+/// The lanes that have a current_thread, by pthread_self(), up to the first 0.
 std::atomic<std::uint64_t> lane_threads[most_lanes];
 
-/// Lanes write their places to memory of this library, so that we can read them after the lane and
+/// Lanes write theirs to memory of this library, so that we can read them after the lane and
 /// its stack are gone. Each has its own page, because lanes of several devices write.
 struct alignas(4096) own_page {
-    lane_place place;
+    current_thread thread;
 };
-own_page place_pages[most_lanes];
+own_page thread_pages[most_lanes];
 
-/// Used by lanes for which there is no place left.
-[[gnu::tls_model("initial-exec")]] thread_local lane_place own;
-[[gnu::tls_model("initial-exec")]] constinit thread_local lane_place* mine = nullptr;
-/// False if this thread's place certainly has no name. It starts as true, because an earlier thread
-/// with the same pthread_self() may have left one.
+/// Used by lanes for which there is no page left.
+[[gnu::tls_model("initial-exec")]] thread_local current_thread own;
+[[gnu::tls_model("initial-exec")]] constinit thread_local current_thread* mine = nullptr;
+/// False if the current_thread of this lane certainly has no name. It starts as true, because an
+/// earlier thread with the same pthread_self() may have left one.
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool may_have_name = true;
 
-lane_place* find_place(std::uint64_t thread) {
+current_thread* find_thread(std::uint64_t thread) {
     for (std::size_t i = 0; i < most_lanes; i++) {
         const std::uint64_t lane = lane_threads[i].load();
-        if (lane == thread) return &place_pages[i].place;
+        if (lane == thread) return &thread_pages[i].thread;
         if (lane == 0) return nullptr;
     }
     return nullptr;
 }
 
-lane_place* claim_place() {
+current_thread* claim_thread() {
     const auto thread = static_cast<std::uint64_t>(pthread_self());
-    if (lane_place* const found = find_place(thread)) return found;
+    if (current_thread* const found = find_thread(thread)) return found;
     for (std::size_t i = 0; i < most_lanes; i++) {
         std::uint64_t free = 0;
-        if (lane_threads[i].compare_exchange_strong(free, thread)) return &place_pages[i].place;
+        if (lane_threads[i].compare_exchange_strong(free, thread)) return &thread_pages[i].thread;
     }
     return &own;
 }
 
-void set_named(lane_place& place, const kernel_code* kernel) {
-    std::atomic_ref(place.named).store(kernel, std::memory_order_relaxed);
+void set_named(current_thread& thread, const kernel_code* kernel) {
+    std::atomic_ref(thread.named).store(kernel, std::memory_order_relaxed);
 }
 
 const char* name_of_access(int access) {
@@ -75,12 +75,12 @@ std::string describe_access(const hmmFaultRecord& record) {
     return text;
 }
 
-void write_line(const lane_place& place, const hmmFaultRecord& record) {
+void write_line(const current_thread& thread, const hmmFaultRecord& record) {
     block_run run = {};
-    run.kernel = place.named;
-    std::ranges::copy(place.index, run.index);
-    std::fprintf(stderr, "hmmcuda: %s, thread (%u, %u, %u): %s\n", place_of(run).c_str(),
-                 place.thread_index[0], place.thread_index[1], place.thread_index[2],
+    run.kernel = thread.named;
+    std::ranges::copy(thread.index, run.index);
+    std::fprintf(stderr, "hmmcuda: %s, thread (%u, %u, %u): %s\n", name_of(run).c_str(),
+                 thread.thread_index[0], thread.thread_index[1], thread.thread_index[2],
                  describe_access(record).c_str());
 }
 
@@ -90,20 +90,20 @@ void forget_thread() noexcept {
     if (!may_have_name) return;
     may_have_name = false;
     if (mine != nullptr) return set_named(*mine, nullptr);
-    if (lane_place* const left = find_place(static_cast<std::uint64_t>(pthread_self())))
+    if (current_thread* const left = find_thread(static_cast<std::uint64_t>(pthread_self())))
         set_named(*left, nullptr);
 }
 
 void name_failed_thread() {
     hmmFaultRecord record = {};
     if (hmmGetLastErrorRecord(&record) != hmmSuccess || record.error == hmmSuccess) return;
-    lane_place* const found = record.thread != 0 ? find_place(record.thread) : nullptr;
+    current_thread* const found = record.thread != 0 ? find_thread(record.thread) : nullptr;
     if (found == nullptr) return;
     const std::atomic_ref named(found->named);
     if (named.load() == nullptr) return;
-    const lane_place place = *found;
+    const current_thread thread = *found;
     const bool first = named.exchange(nullptr) != nullptr;
-    if (first && record.error == hmmErrorIllegalAddress) write_line(place, record);
+    if (first && record.error == hmmErrorIllegalAddress) write_line(thread, record);
 }
 
 } // namespace hmmcuda
@@ -113,10 +113,10 @@ using namespace hmmcuda;
 // hmmcc's passes create calls to these.
 extern "C" {
 
-/// Called when a lane starts or continues a block. @names_threads: each thread sets its place
+/// Called when a lane starts or continues a block. @names_threads: each thread fills it in
 /// before it runs.
-lane_place* __hmm_enter_block(const block_run* run, std::uint32_t names_threads) {
-    if (mine == nullptr) mine = claim_place();
+current_thread* __hmm_enter_block(const block_run* run, std::uint32_t names_threads) {
+    if (mine == nullptr) mine = claim_thread();
     mine->run = run;
     std::ranges::copy(run->index, mine->index);
     set_named(*mine, names_threads != 0 ? run->kernel : nullptr);
@@ -124,8 +124,8 @@ lane_place* __hmm_enter_block(const block_run* run, std::uint32_t names_threads)
     return mine;
 }
 
-/// The place of the calling thread.
-const lane_place* __hmm_place() {
+/// That of the calling lane.
+const current_thread* __hmm_current_thread() {
     return mine != nullptr ? mine : &own;
 }
 

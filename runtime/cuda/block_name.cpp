@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "block_place.hpp"
+#include "block_name.hpp"
 
 #include <cstdarg>
 #include <cstdio>
@@ -15,7 +15,7 @@ std::string triple(std::uint32_t x, std::uint32_t y, std::uint32_t z) {
 
 } // namespace
 
-std::string place_of(const block_run& run) {
+std::string name_of(const block_run& run) {
     int status = 0;
     char* const demangled = abi::__cxa_demangle(run.kernel->name, nullptr, nullptr, &status);
     std::string text = "kernel ";
@@ -35,7 +35,7 @@ void fail_block(const block_run& run, const char* pattern, ...) {
     va_start(arguments, pattern);
     std::vsnprintf(text, sizeof(text), pattern, arguments);
     va_end(arguments);
-    std::fprintf(stderr, "hmmcuda: %s: %s\n", place_of(run).c_str(), text);
+    std::fprintf(stderr, "hmmcuda: %s: %s\n", name_of(run).c_str(), text);
     std::abort();
 }
 
@@ -51,7 +51,7 @@ extern "C" {
                                     const char* condition, const char* file, std::uint32_t line,
                                     const char* function) {
     std::fprintf(stderr, "hmmcuda: %s, %s: %s:%u: %s: Assertion `%s' failed.\n",
-                 place_of(*run).c_str(), thread_of(*run, thread).c_str(), file, line, function,
+                 name_of(*run).c_str(), thread_of(*run, thread).c_str(), file, line, function,
                  condition);
     std::abort();
 }
@@ -59,7 +59,7 @@ extern "C" {
 /// Called before a trap.
 void __hmm_report_trap(const block_run* run, std::uint32_t thread, std::uint32_t line,
                        const char* file) {
-    std::fprintf(stderr, "hmmcuda: %s, %s: %s:%u: trap\n", place_of(*run).c_str(),
+    std::fprintf(stderr, "hmmcuda: %s, %s: %s:%u: trap\n", name_of(*run).c_str(),
                  thread_of(*run, thread).c_str(), file, line);
 }
 

@@ -9,7 +9,7 @@
 namespace hmmcuda {
 
 /// "kernel add(int*), block (0, 1, 0)"
-std::string place_of(const block_run& run);
+std::string name_of(const block_run& run);
 /// "thread (5, 0, 0)" for a thread number in the block.
 std::string thread_of(const block_run& run, std::uint32_t thread);
 
