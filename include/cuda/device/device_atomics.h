@@ -19,15 +19,15 @@ struct __hmm_same {
 template <class T>
 using __hmm_same_t = typename __hmm_same<T>::type;
 
-/* Replaces *place by change(*place), and returns what was there. */
+/* Replaces *address by change(*address), and returns what was there. */
 template <class T, class Change>
-HMM_CUDA_DEVICE T __hmm_atomic_change(T* place, Change change) {
+HMM_CUDA_DEVICE T __hmm_atomic_change(T* address, Change change) {
     using word =
         std::conditional_t<sizeof(T) == 8, unsigned long long,
                            std::conditional_t<sizeof(T) == 4, unsigned int, unsigned short>>;
     static_assert(sizeof(T) == sizeof(word),
                   "atomic functions support types of 16, 32 and 64 bits");
-    word* const memory = reinterpret_cast<word*>(place);
+    word* const memory = reinterpret_cast<word*>(address);
     word old = __atomic_load_n(memory, __ATOMIC_RELAXED);
     for (;;) {
         T value;
@@ -42,65 +42,66 @@ HMM_CUDA_DEVICE T __hmm_atomic_change(T* place, Change change) {
 }
 
 template <class T>
-HMM_CUDA_DEVICE T atomicAdd(T* place, __hmm_same_t<T> value) {
+HMM_CUDA_DEVICE T atomicAdd(T* address, __hmm_same_t<T> value) {
     if constexpr (std::is_integral_v<T>)
-        return __atomic_fetch_add(place, value, __ATOMIC_RELAXED);
+        return __atomic_fetch_add(address, value, __ATOMIC_RELAXED);
     else
-        return __hmm_atomic_change(place, [=](T old) -> T { return old + value; });
+        return __hmm_atomic_change(address, [=](T old) -> T { return old + value; });
 }
 template <class T>
-HMM_CUDA_DEVICE T atomicSub(T* place, __hmm_same_t<T> value) {
-    return __atomic_fetch_sub(place, value, __ATOMIC_RELAXED);
+HMM_CUDA_DEVICE T atomicSub(T* address, __hmm_same_t<T> value) {
+    return __atomic_fetch_sub(address, value, __ATOMIC_RELAXED);
 }
 template <class T>
-HMM_CUDA_DEVICE T atomicExch(T* place, __hmm_same_t<T> value) {
+HMM_CUDA_DEVICE T atomicExch(T* address, __hmm_same_t<T> value) {
     T old;
-    __atomic_exchange(place, &value, &old, __ATOMIC_RELAXED);
+    __atomic_exchange(address, &value, &old, __ATOMIC_RELAXED);
     return old;
 }
 template <class T>
-HMM_CUDA_DEVICE T atomicMin(T* place, __hmm_same_t<T> value) {
-    return __hmm_atomic_change(place, [=](T old) -> T { return value < old ? value : old; });
+HMM_CUDA_DEVICE T atomicMin(T* address, __hmm_same_t<T> value) {
+    return __hmm_atomic_change(address, [=](T old) -> T { return value < old ? value : old; });
 }
 template <class T>
-HMM_CUDA_DEVICE T atomicMax(T* place, __hmm_same_t<T> value) {
-    return __hmm_atomic_change(place, [=](T old) -> T { return old < value ? value : old; });
+HMM_CUDA_DEVICE T atomicMax(T* address, __hmm_same_t<T> value) {
+    return __hmm_atomic_change(address, [=](T old) -> T { return old < value ? value : old; });
 }
 template <class T>
-HMM_CUDA_DEVICE T atomicInc(T* place, __hmm_same_t<T> last) {
-    return __hmm_atomic_change(place, [=](T old) -> T { return old >= last ? 0 : old + 1; });
+HMM_CUDA_DEVICE T atomicInc(T* address, __hmm_same_t<T> last) {
+    return __hmm_atomic_change(address, [=](T old) -> T { return old >= last ? 0 : old + 1; });
 }
 template <class T>
-HMM_CUDA_DEVICE T atomicDec(T* place, __hmm_same_t<T> last) {
-    return __hmm_atomic_change(place,
+HMM_CUDA_DEVICE T atomicDec(T* address, __hmm_same_t<T> last) {
+    return __hmm_atomic_change(address,
                                [=](T old) -> T { return old == 0 || old > last ? last : old - 1; });
 }
 template <class T>
-HMM_CUDA_DEVICE T atomicAnd(T* place, __hmm_same_t<T> value) {
-    return __atomic_fetch_and(place, value, __ATOMIC_RELAXED);
+HMM_CUDA_DEVICE T atomicAnd(T* address, __hmm_same_t<T> value) {
+    return __atomic_fetch_and(address, value, __ATOMIC_RELAXED);
 }
 template <class T>
-HMM_CUDA_DEVICE T atomicOr(T* place, __hmm_same_t<T> value) {
-    return __atomic_fetch_or(place, value, __ATOMIC_RELAXED);
+HMM_CUDA_DEVICE T atomicOr(T* address, __hmm_same_t<T> value) {
+    return __atomic_fetch_or(address, value, __ATOMIC_RELAXED);
 }
 template <class T>
-HMM_CUDA_DEVICE T atomicXor(T* place, __hmm_same_t<T> value) {
-    return __atomic_fetch_xor(place, value, __ATOMIC_RELAXED);
+HMM_CUDA_DEVICE T atomicXor(T* address, __hmm_same_t<T> value) {
+    return __atomic_fetch_xor(address, value, __ATOMIC_RELAXED);
 }
 template <class T>
-HMM_CUDA_DEVICE T atomicCAS(T* place, __hmm_same_t<T> expected, __hmm_same_t<T> value) {
-    __atomic_compare_exchange_n(place, &expected, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+HMM_CUDA_DEVICE T atomicCAS(T* address, __hmm_same_t<T> expected, __hmm_same_t<T> value) {
+    __atomic_compare_exchange_n(address, &expected, value, false, __ATOMIC_RELAXED,
+                                __ATOMIC_RELAXED);
     return expected;
 }
 
 #define HMM_CUDA_ATOMIC_SCOPES(name)                                                               \
     template <class T>                                                                             \
-    HMM_CUDA_DEVICE T name##_block(T* place, __hmm_same_t<T> value) {                              \
-        return name(place, value);                                                                 \
+    HMM_CUDA_DEVICE T name##_block(T* address, __hmm_same_t<T> value) {                            \
+        return name(address, value);                                                               \
     }                                                                                              \
     template <class T>                                                                             \
-    HMM_CUDA_DEVICE T name##_system(T* place, __hmm_same_t<T> value) {                             \
-        return name(place, value);                                                                 \
+    HMM_CUDA_DEVICE T name##_system(T* address, __hmm_same_t<T> value) {                           \
+        return name(address, value);                                                               \
     }
 HMM_CUDA_ATOMIC_SCOPES(atomicAdd)
 HMM_CUDA_ATOMIC_SCOPES(atomicSub)
@@ -115,12 +116,12 @@ HMM_CUDA_ATOMIC_SCOPES(atomicXor)
 #undef HMM_CUDA_ATOMIC_SCOPES
 
 template <class T>
-HMM_CUDA_DEVICE T atomicCAS_block(T* place, __hmm_same_t<T> expected, __hmm_same_t<T> value) {
-    return atomicCAS(place, expected, value);
+HMM_CUDA_DEVICE T atomicCAS_block(T* address, __hmm_same_t<T> expected, __hmm_same_t<T> value) {
+    return atomicCAS(address, expected, value);
 }
 template <class T>
-HMM_CUDA_DEVICE T atomicCAS_system(T* place, __hmm_same_t<T> expected, __hmm_same_t<T> value) {
-    return atomicCAS(place, expected, value);
+HMM_CUDA_DEVICE T atomicCAS_system(T* address, __hmm_same_t<T> expected, __hmm_same_t<T> value) {
+    return atomicCAS(address, expected, value);
 }
 
 #endif /* HMM_CUDA_DEVICE_ATOMICS_H */

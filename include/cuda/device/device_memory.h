@@ -10,8 +10,8 @@
 
 #define HMM_CUDA_LOAD(name)                                                                        \
     template <class T>                                                                             \
-    HMM_CUDA_DEVICE T name(const T* place) {                                                       \
-        return *place;                                                                             \
+    HMM_CUDA_DEVICE T name(const T* address) {                                                     \
+        return *address;                                                                           \
     }
 HMM_CUDA_LOAD(__ldg)
 HMM_CUDA_LOAD(__ldca)
@@ -22,17 +22,17 @@ HMM_CUDA_LOAD(__ldlu)
 
 /* Reads memory each time. */
 template <class T>
-HMM_CUDA_DEVICE T __ldcv(const T* place) {
+HMM_CUDA_DEVICE T __ldcv(const T* address) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    const T value = *place;
+    const T value = *address;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     return value;
 }
 
 #define HMM_CUDA_STORE(name)                                                                       \
     template <class T>                                                                             \
-    HMM_CUDA_DEVICE void name(T* place, std::enable_if_t<true, T> value) {                         \
-        *place = value;                                                                            \
+    HMM_CUDA_DEVICE void name(T* address, std::enable_if_t<true, T> value) {                       \
+        *address = value;                                                                          \
     }
 HMM_CUDA_STORE(__stcg)
 HMM_CUDA_STORE(__stcs)

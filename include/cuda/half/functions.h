@@ -291,8 +291,8 @@ HMM_HALF_SHUFFLES(HMM_HALF2, unsigned int)
 
 /* The templates need operators. */
 #define HMM_HALF_ATOMIC_ADD(Type, add)                                                             \
-    HMM_CUDA_DEVICE Type atomicAdd(Type* place, Type value) {                                      \
-        return __hmm_atomic_change(place, [=](Type old) -> Type { return add(old, value); });      \
+    HMM_CUDA_DEVICE Type atomicAdd(Type* address, Type value) {                                    \
+        return __hmm_atomic_change(address, [=](Type old) -> Type { return add(old, value); });    \
     }
 HMM_HALF_ATOMIC_ADD(HMM_HALF, __hadd)
 HMM_HALF_ATOMIC_ADD(HMM_HALF2, __hadd2)

@@ -183,12 +183,12 @@ HMM_CUDA_DEVICE long long wall_clock64() {
     return clock64();
 }
 template <class T>
-HMM_CUDA_DEVICE T unsafeAtomicAdd(T* place, T value) {
-    return atomicAdd(place, value);
+HMM_CUDA_DEVICE T unsafeAtomicAdd(T* address, T value) {
+    return atomicAdd(address, value);
 }
 template <class T>
-HMM_CUDA_DEVICE T safeAtomicAdd(T* place, T value) {
-    return atomicAdd(place, value);
+HMM_CUDA_DEVICE T safeAtomicAdd(T* address, T value) {
+    return atomicAdd(address, value);
 }
 
 #endif /* __CUDACC__ */
