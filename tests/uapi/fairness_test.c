@@ -483,7 +483,7 @@ static bool both_work(const struct other others[2])
 	return right;
 }
 
-/* Two processes in two child groups of one group that limits both. */
+/* Two processes in two child cgroups of one cgroup that limits both. */
 TEST_F(processes, processes_of_a_cgroup_share_its_limit)
 {
 	const uint64_t limit = 3 * BLOCK_BYTES;
@@ -505,13 +505,13 @@ TEST_F(processes, processes_of_a_cgroup_share_its_limit)
 		ASSERT_TRUE(start_other(&others[i], &plans[i]));
 		ASSERT_TRUE(ask(&others[i], PREFETCH).right);
 	}
-	/* Without a limit, the usage is the sum over the group's processes. */
+	/* Without a limit, the usage is the sum over the cgroup's processes. */
 	EXPECT_EQ(DEVICE_BYTES, cgroup_used(above));
 	EXPECT_EQ(DEVICE_BYTES / 2, cgroup_used(a));
 	ASSERT_EQ(0, cgroup_quota(above, HMMRT_QUOTA_SET, limit, &quota));
 	EXPECT_GE(limit, quota.out_used_bytes);
 	EXPECT_LT(0, quota.out_evicted_bytes);
-	/* A limit of the child group, below the limit of its parent. */
+	/* A limit of the child cgroup, below the limit of its parent. */
 	ASSERT_EQ(0, cgroup_quota(a, HMMRT_QUOTA_SET, BLOCK_BYTES, &quota));
 	EXPECT_TRUE(both_work(others));
 	EXPECT_GE(BLOCK_BYTES, cgroup_used(a));
@@ -558,7 +558,7 @@ TEST_F(processes, processes_of_a_cgroup_have_its_priority)
 	answer = next_to_a_greedy_one(_metadata, &modest, &faults);
 	EXPECT_LT(0, answer.evicted);
 	EXPECT_LT(faults, answer.faults);
-	/* At the default priority, processes in the group lose nothing. */
+	/* At the default priority, processes in the cgroup lose nothing. */
 	quota.priority = HMMRT_PRIORITY_MAX;
 	ASSERT_EQ(0, cmd_quota(space, &quota));
 	answer = next_to_a_greedy_one(_metadata, &modest, &faults);
