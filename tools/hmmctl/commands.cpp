@@ -98,10 +98,10 @@ output list_devices(bool as_json) {
 }
 
 output show_device(std::uint32_t id, bool as_json) {
-    const manager driver;
-    const auto device = driver.device(id);
+    const manager modules;
+    const auto device = modules.device(id);
     if (!device) throw failure(fmt::format("device {} does not exist", id));
-    const std::vector<hmmrt_knob> knobs = driver.knobs(id);
+    const std::vector<hmmrt_knob> knobs = modules.knobs(id);
     if (as_json) {
         json result = to_json(*device);
         json& values = result["knobs"] = json::object();

@@ -70,9 +70,9 @@ std::string group_of(const char* node) {
 }
 
 void ask_manager(facts& found) {
-    const manager driver;
-    found.uapi_version = driver.info().out_uapi_version;
-    for (const hmmrt_device_info& device : driver.devices()) {
+    const manager modules;
+    found.uapi_version = modules.info().out_uapi_version;
+    for (const hmmrt_device_info& device : modules.devices()) {
         const std::string name = name_of(device);
         found.devices.push_back({name, device.out_memory_bytes, device.out_used_bytes,
                                  tools::open_error("/dev/" + name)});
