@@ -40,8 +40,11 @@ readonly KVM_DEADLINE=15
 new_run_dir() {
 	local old
 	mkdir -p "$BUILD/log" "$BUILD/out"
+	# Other guests may be running. They have an initramfs until they end, or for longer if they were killed.
 	# shellcheck disable=SC2012 # names are our own
-	{ ls -dt "$BUILD"/log/run.* 2>/dev/null || true; } | tail -n "+$RUNS_KEPT" | while read -r old; do rm -rf "$old"; done
+	{ ls -dt "$BUILD"/log/run.* 2>/dev/null || true; } | tail -n "+$RUNS_KEPT" | while read -r old; do
+		[[ $(find "$old/initramfs.cpio" -mtime -1 2>/dev/null) ]] || rm -rf "$old"
+	done
 	RUN_DIR=$(mktemp -d "$BUILD/log/run.XXXXXX")
 	chmod 755 "$RUN_DIR"
 }
