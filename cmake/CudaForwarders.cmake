@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# cmake -DINCLUDE=include/cuda -DSOURCES=FILE,... -DOUTPUT=FILE -P: writes the functions that CUDA's and HIP's headers
-# declare and none of the sources defines. cudaX() and cuX() call hmmX(), and hipX() calls cudaX(); or they call Y() if
+# cmake -DHEADER=include/cuda/FILE -DSOURCES=FILE,... -DOUTPUT=FILE -P: writes the functions that a header of CUDA or HIP
+# declares and none of the sources defines. cudaX() and cuX() call hmmX(), and hipX() calls cudaX(); or they call Y() if
 # the line in front is "/* As Y(). */". Functions under a heading with "refused" return cudaErrorNotSupported.
 cmake_minimum_required(VERSION 3.20)
 
@@ -44,20 +44,18 @@ function(write_function result name parameters comment heading)
   set(text "${text}\n${result} ${name}(${parameters}) {\n    return ${value};\n}\n" PARENT_SCOPE)
 endfunction()
 
-set(text "// Made from the headers in ${INCLUDE}.\n#include \"driver.hpp\"\n#include \"hip.hpp\"\n\nusing namespace hmmcuda;\n")
-foreach(header cuda_runtime_api.h cuda.h hip/hip_runtime_api.h)
-  file(READ ${INCLUDE}/${header} content)
-  # ; and brackets separate the elements of lists.
-  string(REGEX REPLACE " HMM_CUDA_DEFAULT\\([^()]*\\)|[][]" "" content "${content}")
-  string(REPLACE ";" "@" content "${content}")
-  string(REPLACE "/* ---- " ";" parts "${content}")
-  foreach(part IN LISTS parts)
-    string(REGEX MATCH "^[^\n]*" heading "${part}")
-    string(REGEX MATCHALL "[^\n]*\nextern (cudaError_t|CUresult|hipError_t) [^@]*\\)@" declarations "${part}")
-    foreach(declaration IN LISTS declarations)
-      string(REGEX MATCH "^([^\n]*)\nextern ([A-Za-z_]+) [A-Z]+[ \n]+((cu|hip)[A-Za-z0-9_]+)\\((.*)\\)@$" whole "${declaration}")
-      write_function("${CMAKE_MATCH_2}" "${CMAKE_MATCH_3}" "${CMAKE_MATCH_5}" "${CMAKE_MATCH_1}" "${heading}")
-    endforeach()
+set(text "// Made from ${HEADER}.\n#include \"driver.hpp\"\n#include \"hip.hpp\"\n\nusing namespace hmmcuda;\n")
+file(READ ${HEADER} content)
+# ; and brackets separate the elements of lists.
+string(REGEX REPLACE " HMM_CUDA_DEFAULT\\([^()]*\\)|[][]" "" content "${content}")
+string(REPLACE ";" "@" content "${content}")
+string(REPLACE "/* ---- " ";" parts "${content}")
+foreach(part IN LISTS parts)
+  string(REGEX MATCH "^[^\n]*" heading "${part}")
+  string(REGEX MATCHALL "[^\n]*\nextern (cudaError_t|CUresult|hipError_t) [^@]*\\)@" declarations "${part}")
+  foreach(declaration IN LISTS declarations)
+    string(REGEX MATCH "^([^\n]*)\nextern ([A-Za-z_]+) [A-Z]+[ \n]+((cu|hip)[A-Za-z0-9_]+)\\((.*)\\)@$" whole "${declaration}")
+    write_function("${CMAKE_MATCH_2}" "${CMAKE_MATCH_3}" "${CMAKE_MATCH_5}" "${CMAKE_MATCH_1}" "${heading}")
   endforeach()
 endforeach()
 file(WRITE ${OUTPUT} "${text}")
