@@ -9,6 +9,7 @@
 #include "symbols.hpp"
 
 #include <csignal>
+#include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
@@ -182,6 +183,10 @@ TEST(HmmctlChild, MayBeAScriptThatNamesNoInterpreter) {
     fs::permissions(script, fs::perms::owner_all);
     const signal_watch signals;
     EXPECT_EQ(child({script, "7"}, signals).wait(), 7);
+    const std::string path = std::getenv("PATH");
+    setenv("PATH", (script.parent_path().string() + ":" + path).c_str(), 1);
+    EXPECT_EQ(child({script.filename(), "7"}, signals).wait(), 7);
+    setenv("PATH", path.c_str(), 1);
     fs::remove(script);
 }
 

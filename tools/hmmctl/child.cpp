@@ -33,7 +33,7 @@ int signals_file(sigset_t& before) {
 
 pid_t started(std::vector<std::string> command, const std::vector<std::string>& environment,
               const sigset_t& mask) {
-    constexpr const char* shell = "/bin/sh";
+    static const std::vector<std::string> shell = {"/bin/sh", "-c", "exec \"$0\" \"$@\""};
     // ensure that descendants whose parent exits remain our descendants
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     for (;;) {
@@ -41,12 +41,12 @@ pid_t started(std::vector<std::string> command, const std::vector<std::string>& 
             return tools::start(
                 command, {.environment = tools::environment_with(environment), .blocked = &mask});
         } catch (const std::system_error& error) {
-            // run scripts without `#!` as shells do
+            // run scripts without `#!` as shells do, which find them in PATH
             const bool script = error.code() == std::errc::executable_format_error;
-            if (!script || command[0] == shell)
+            if (!script || command[0] == shell[0])
                 throw failure(
                     fmt::format("cannot start {}: {}", command[0], error.code().message()));
-            command.insert(command.begin(), shell);
+            command.insert(command.begin(), shell.begin(), shell.end());
         }
     }
 }
