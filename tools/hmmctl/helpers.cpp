@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -62,7 +63,7 @@ std::string output_of(const std::vector<std::string>& command, const std::string
         throw failure(if_missing);
     }
     constexpr int signalled = 128;
-    if (done.status > signalled)
+    if (done.status > signalled && done.status <= signalled + SIGRTMAX)
         throw failure(fmt::format("signal {} killed {}", done.status - signalled, command[0]));
     if (done.status != 0) throw failure(if_failed);
     return std::move(done.output);
