@@ -46,6 +46,7 @@ help_overview() {
 
 		  tools/vm demo              run the examples
 		  tools/vm test [NAME...]    run all tests, or the named test programs
+		  tools/vm mutate            count how many small mistakes in the modules the tests notice
 		  tools/vm run -- CMD...     run a command in the guest
 		  tools/vm shell             open a shell in the guest
 		  tools/vm build             build modules, libraries, tests and examples

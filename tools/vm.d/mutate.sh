@@ -13,7 +13,7 @@ MUTANT_COUNT=100
 choose_mutants() {
 	[[ $COMMAND == mutate ]] || usage_error "$1 is only for tools/vm mutate"
 	if [[ $1 == --seed ]]; then MUTANT_SEED=$2; else MUTANT_COUNT=$2; fi
-	((MUTANT_COUNT < 1000)) || usage_error "--count $2: there can be at most 999 mutants"
+	[[ $MUTANT_COUNT =~ ^.{1,3}$ ]] || usage_error "--count $2: there can be at most 999 mutants"
 }
 
 # build_mutants DIR TABLE: puts the mutants into the copy of the sources in DIR, and builds it.
