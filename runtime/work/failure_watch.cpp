@@ -200,7 +200,12 @@ void failure_watch::shared_state::limit_launches() {
 
 void failure_watch::shared_state::run() {
     for (;;) {
-        const std::uint32_t seen = ctl->watch.load();
+        std::uint32_t seen;
+        {
+            const std::lock_guard until_read(lock);
+            if (lanes == nullptr) return;
+            seen = ctl->watch.load();
+        }
         const bool last = quit.load();
         if (look() || last) return;
         if (const unsigned seconds = waited.exchange(0); seconds != 0) write_wait(seconds);
