@@ -62,7 +62,7 @@ if(HMMRT_PERL)
   endif()
   install(DIRECTORY ${pages}/man3 ${pages}/man4 ${pages}/man7 DESTINATION ${CMAKE_INSTALL_MANDIR})
 else()
-  message(STATUS "manual pages of the library and of hmmcc: not built, because perl is missing")
+  message(STATUS "manual pages of the library: not built, because perl is missing")
 endif()
 
 set(HMMRT_STAGE ${CMAKE_BINARY_DIR}/stage)
