@@ -666,9 +666,9 @@ out_free:
  *
  * Context: mmap_lock held for reading; takes block->migrate.
  * Return: 0, however many pages were copied; -EAGAIN as
- * hmmrt_migrate_to_device(); -EINTR; -ENOMEM. req->result.copied adds up over
- * attempts; req->result.there is that of this attempt. Outcomes are set as far
- * as they are known.
+ * hmmrt_migrate_to_device(); -EINTR. req->result.copied adds up over attempts;
+ * req->result.there is that of this attempt. Outcomes are set as far as they
+ * are known.
  */
 int hmmrt_duplicate_window(struct hmmrt_request *req)
 {

@@ -27,11 +27,8 @@ struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
 	return req;
 }
 
-/* @req may be NULL, as with kvfree(). */
 void hmmrt_request_free(struct hmmrt_request *req)
 {
-	if (!req)
-		return;
 	hmmrt_request_unreserve(req);
 	kvfree(req);
 }
