@@ -4,8 +4,8 @@
 #include "api/interface.hpp"
 #include "api/process.hpp"
 #include "base/fork_guard.hpp"
-#include "work/grid.hpp"
-#include "work/shared_pool.hpp"
+#include "session/grid.hpp"
+#include "session/shared_pool.hpp"
 
 #include <cstdint>
 #include <new>

@@ -2,7 +2,7 @@
 // The C interface: copies and fills of rows and boxes, and their allocation.
 #include "api/copy_order.hpp"
 #include "base/memory_range.hpp"
-#include "work/copy.hpp"
+#include "session/copy.hpp"
 
 namespace hmmrt {
 namespace {

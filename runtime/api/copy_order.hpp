@@ -16,7 +16,7 @@
 #pragma once
 
 #include "api/interface.hpp"
-#include "work/copy.hpp"
+#include "session/copy.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -14,8 +14,8 @@
 #include "memory/memory_pool.hpp"
 #include "memory/registered_memory.hpp"
 #include "memory/virtual_memory.hpp"
-#include "work/device.hpp"
-#include "work/queued_prefetches.hpp"
+#include "session/device.hpp"
+#include "session/queued_prefetches.hpp"
 
 #include <atomic>
 #include <memory>

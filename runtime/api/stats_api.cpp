@@ -2,7 +2,7 @@
 // The C interface: statistics.
 #include "api/interface.hpp"
 #include "base/failure.hpp"
-#include "work/session.hpp"
+#include "session/session.hpp"
 
 #include <cerrno>
 

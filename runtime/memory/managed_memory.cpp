@@ -3,8 +3,8 @@
 
 #include "base/failure.hpp"
 #include "machine/machine.hpp"
+#include "session/device.hpp"
 #include "sys/syscalls.hpp"
-#include "work/device.hpp"
 
 #include <limits>
 #include <new>

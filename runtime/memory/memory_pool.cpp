@@ -2,7 +2,7 @@
 #include "memory/memory_pool.hpp"
 
 #include "base/failure.hpp"
-#include "work/device.hpp"
+#include "session/device.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -18,7 +18,7 @@
 
 #include "base/handle_table.hpp"
 #include "memory/managed_memory.hpp"
-#include "work/stream.hpp"
+#include "session/stream.hpp"
 
 #include <array>
 #include <list>

@@ -4,7 +4,7 @@
 #include "base/failure.hpp"
 #include "machine/machine.hpp"
 #include "memory/unmapping.hpp"
-#include "work/device.hpp"
+#include "session/device.hpp"
 
 #include <algorithm>
 #include <bit>

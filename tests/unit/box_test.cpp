@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copies and fills of rows and boxes.
 #include "memory_fixture.hpp"
-#include "work/copy.hpp"
+#include "session/copy.hpp"
 
 namespace {
 

@@ -5,8 +5,8 @@
 
 #include "api/process.hpp"
 #include "runtime_checks.hpp"
+#include "session/device.hpp"
 #include "sys/syscalls.hpp"
-#include "work/device.hpp"
 
 #include <climits>
 #include <cstdlib>

@@ -3,7 +3,7 @@
 #include "memory_fixture.hpp"
 
 #include "hmm/hmm_language.hpp"
-#include "work/grid.hpp"
+#include "session/grid.hpp"
 
 #include <tuple>
 

@@ -2,8 +2,8 @@
 // The whole runtime, with a fake kernel and a fake agent.
 #include "api/process.hpp"
 #include "runtime_checks.hpp"
-#include "work/device.hpp"
-#include "work/shared_pool.hpp"
+#include "session/device.hpp"
+#include "session/shared_pool.hpp"
 
 #include <numeric>
 

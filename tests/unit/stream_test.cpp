@@ -3,7 +3,7 @@
 #include "api/process.hpp"
 #include "base/handle_table.hpp"
 #include "runtime_checks.hpp"
-#include "work/device.hpp"
+#include "session/device.hpp"
 
 #include <chrono>
 #include <ucontext.h>

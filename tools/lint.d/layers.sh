@@ -13,7 +13,7 @@ KMOD_OTHER="main:api"
 KMOD_CIRCLE=6
 
 # The folders of runtime/, from the bottom up.
-RUNTIME_LAYERS="agent sys base fault thread machine work memory api cuda"
+RUNTIME_LAYERS="agent sys base fault thread machine session memory api cuda"
 
 # Prints NAME FILE for each global function and variable.
 kmod_definitions() { ctags -x --extras=-F --kinds-C=fv --_xformat='%{name} %{input}' "$@"; }

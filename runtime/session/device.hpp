@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "work/stream.hpp"
+#include "session/stream.hpp"
 
 namespace hmmrt {
 

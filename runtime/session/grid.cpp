@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "work/grid.hpp"
+#include "session/grid.hpp"
 
 #include "base/memory_range.hpp"
-#include "work/shared_pool.hpp"
+#include "session/shared_pool.hpp"
 
 #include <cstring>
 #include <exception>

@@ -12,9 +12,9 @@
 #pragma once
 
 #include "base/own_memory.hpp"
-#include "work/failure_watch.hpp"
-#include "work/session_lanes.hpp"
-#include "work/work_request.hpp"
+#include "session/failure_watch.hpp"
+#include "session/session_lanes.hpp"
+#include "session/work_request.hpp"
 
 #include <atomic>
 #include <cstdint>

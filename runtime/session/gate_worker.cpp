@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "work/gate_worker.hpp"
+#include "session/gate_worker.hpp"
 
 #include "agent/ring.h"
 #include "base/failure.hpp"
 #include "base/fork_guard.hpp"
 #include "base/tsan_order.hpp"
-#include "work/session.hpp"
+#include "session/session.hpp"
 
 #include <chrono>
 #include <csignal>

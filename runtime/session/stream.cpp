@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "work/stream.hpp"
+#include "session/stream.hpp"
 
 namespace hmmrt {
 

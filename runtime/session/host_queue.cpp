@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "work/host_queue.hpp"
+#include "session/host_queue.hpp"
 
 #include "agent/ring.h"
 #include "base/tsan_order.hpp"

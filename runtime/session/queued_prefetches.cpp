@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "work/queued_prefetches.hpp"
+#include "session/queued_prefetches.hpp"
 
 #include <algorithm>
 

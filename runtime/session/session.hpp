@@ -23,12 +23,12 @@
  */
 #pragma once
 
-#include "work/failure_watch.hpp"
-#include "work/fault_keeper.hpp"
-#include "work/gate_worker.hpp"
-#include "work/host_queue.hpp"
-#include "work/session_lanes.hpp"
-#include "work/work_request.hpp"
+#include "session/failure_watch.hpp"
+#include "session/fault_keeper.hpp"
+#include "session/gate_worker.hpp"
+#include "session/host_queue.hpp"
+#include "session/session_lanes.hpp"
+#include "session/work_request.hpp"
 
 #include <array>
 #include <atomic>

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "base/own_memory.hpp"
-#include "work/work_request.hpp"
+#include "session/work_request.hpp"
 
 #include <condition_variable>
 #include <cstdint>

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "work/session.hpp"
+#include "session/session.hpp"
 
 namespace hmmrt {
 

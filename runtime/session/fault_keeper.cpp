@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "work/fault_keeper.hpp"
+#include "session/fault_keeper.hpp"
 
 #include "base/message.hpp"
 #include "fault/sanitizer.hpp"

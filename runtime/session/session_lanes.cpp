@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "work/session_lanes.hpp"
+#include "session/session_lanes.hpp"
 
 #include "sys/syscalls.hpp"
 

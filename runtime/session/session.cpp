@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "work/session.hpp"
+#include "session/session.hpp"
 
 #include "agent/ring.h"
 #include "base/settings.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "work/copy.hpp"
+#include "session/copy.hpp"
 
-#include "work/shared_pool.hpp"
+#include "session/shared_pool.hpp"
 
 #include <algorithm>
 #include <cstring>

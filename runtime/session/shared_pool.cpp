@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "work/shared_pool.hpp"
+#include "session/shared_pool.hpp"
 
 #include "agent/syscall.h"
 #include "base/fork_guard.hpp"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "work/failure_watch.hpp"
+#include "session/failure_watch.hpp"
 
 #include "agent/ring.h"
 #include "base/failure.hpp"
 #include "base/own_memory.hpp"
 #include "fault/report.hpp"
 #include "fault/sanitizer.hpp"
+#include "session/work_request.hpp"
 #include "sys/syscalls.hpp"
-#include "work/work_request.hpp"
 
 #include <array>
 #include <atomic>

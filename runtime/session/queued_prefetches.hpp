@@ -10,7 +10,7 @@
 #pragma once
 
 #include "base/own_memory.hpp"
-#include "work/session.hpp"
+#include "session/session.hpp"
 
 #include <cstdint>
 #include <list>

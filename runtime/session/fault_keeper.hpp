@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "work/session_lanes.hpp"
+#include "session/session_lanes.hpp"
 
 #include <atomic>
 #include <exception>

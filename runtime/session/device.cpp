@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "work/device.hpp"
+#include "session/device.hpp"
 
 #include "base/failure.hpp"
 #include "fault/report.hpp"

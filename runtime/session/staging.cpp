@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "work/staging.hpp"
+#include "session/staging.hpp"
 
-#include "work/shared_pool.hpp"
+#include "session/shared_pool.hpp"
 
 #include <atomic>
 #include <new>

@@ -13,8 +13,8 @@
  */
 #pragma once
 
-#include "work/fault_keeper.hpp"
-#include "work/session_lanes.hpp"
+#include "session/fault_keeper.hpp"
+#include "session/session_lanes.hpp"
 
 #include <memory>
 #include <pthread.h>

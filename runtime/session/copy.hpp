@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "work/staging.hpp"
+#include "session/staging.hpp"
 
 #include <cstddef>
 #include <cstdint>
