@@ -17,6 +17,11 @@ int create(size_t blocks)
 	return create_at(A, blocks * BLOCK_BYTES, 0);
 }
 
+int create_on_host(size_t blocks)
+{
+	return create_at(HOST, blocks * BLOCK_BYTES, 0);
+}
+
 int object_new(uint32_t location, size_t len, uint32_t flags, int prot)
 {
 	object = create_at(location, len, flags);

@@ -35,11 +35,12 @@ int grant(unsigned int device, uint32_t access);
 int grant_all(uint32_t access);
 
 /*
- * Create another object: anywhere, or pinned to device A. Return its descriptor
- * or a negative errno.
+ * Create another object: anywhere, or pinned to device A or in system memory.
+ * Return its descriptor or a negative errno.
  */
 int create_at(uint32_t location, size_t len, uint32_t flags);
 int create(size_t blocks);
+int create_on_host(size_t blocks);
 
 /*
  * Returns the rights that device A has for all of a range, or UINT32_MAX if the
