@@ -151,7 +151,6 @@ TEST_F(going, contents_survive_the_device_of_a_migratable_object)
 	go_and_check(_metadata, MIGRATABLE);
 }
 
-/* The mapping is closed, or the descriptor, or neither has been there. */
 /*
  * Create an object in a process of the cgroup, which exits and leaves the
  * descriptor here. Returns its exit status.
