@@ -5,7 +5,8 @@
  * and the contents that all of them see.
  */
 #include "lib/amount.h"
-#include "lib/object_fixture.h"
+#include "lib/fixture.h"
+#include "lib/objects.h"
 #include "lib/pin.h"
 
 #define DEVICES		2
@@ -26,14 +27,11 @@ VARIANT(access, migratable, .location = A, .flags = MIGRATABLE);
 /* The fixture's mapping has no rights for devices. */
 FIXTURE_SETUP(access)
 {
-	DEVICES_SETUP(.devices = DEVICES, .lanes = 2);
+	DEVICES_SETUP(.devices = DEVICES, .lanes = 2, .end = objects_end);
 	ASSERT_EQ(0, object_new(variant->location, OBJECT_BYTES, variant->flags, RW));
 }
 
-FIXTURE_TEARDOWN(access)
-{
-	OBJECT_TEARDOWN();
-}
+DEVICES_FIXTURE_TEARDOWN(access)
 
 /* --- new memory ----------------------------------------------------------- */
 

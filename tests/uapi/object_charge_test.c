@@ -13,7 +13,8 @@
 #include <sys/stat.h>
 
 #include "lib/events.h"
-#include "lib/object_fixture.h"
+#include "lib/fixture.h"
+#include "lib/objects.h"
 
 #define DEVICE_BYTES	(8 * BLOCK_BYTES)
 #define ROOT		"/sys/fs/cgroup"
@@ -35,7 +36,7 @@ FIXTURE(charge) {
 FIXTURE_SETUP(charge)
 {
 	self->socket = -1;
-	DEVICES_SETUP(.load = "devices=1 memory=16");
+	DEVICES_SETUP(.load = "devices=1 memory=16", .end = objects_end);
 }
 
 FIXTURE_TEARDOWN(charge)
@@ -43,7 +44,7 @@ FIXTURE_TEARDOWN(charge)
 	if (self->owner)
 		process_kill(self->owner);
 	close(self->socket);
-	OBJECT_TEARDOWN();
+	DEVICES_TEARDOWN();
 	rmdir(CGROUP);
 	rmdir(AGENT_CGROUP);
 	if (!access(USER_CGROUP, F_OK)) {

@@ -10,7 +10,7 @@
 
 #include "lib/faulty_fixture.h"
 #include "lib/inject.h"
-#include "lib/object_fixture.h"
+#include "lib/objects.h"
 
 #define CGROUP		"/sys/fs/cgroup/hmmrt-going"
 #define REMOVER_CGROUP	CGROUP "-remover"
@@ -25,9 +25,7 @@ FIXTURE_SETUP(going)
 
 FIXTURE_TEARDOWN(going)
 {
-	object_unmap_all();
-	if (object >= 0)
-		close(object);
+	objects_end();
 	EXPECT_EQ(0, faulty_hollow(control, 0));
 	FAULTY_TEARDOWN();
 }

@@ -9,7 +9,8 @@
 #include <sys/sysinfo.h>
 
 #include "lib/amount.h"
-#include "lib/object_fixture.h"
+#include "lib/fixture.h"
+#include "lib/objects.h"
 #include "lib/storm.h"
 
 #define CHUNKS		8	/* of a device */
@@ -19,19 +20,14 @@
 #define NO_LIMIT	HMMRT_QUOTA_NO_LIMIT
 #define DEFAULT		HMMRT_PRIORITY_DEFAULT
 
-FIXTURE(limit) {
-};
-
-FIXTURE_SETUP(limit)
-{
-	DEVICES_SETUP(.load = "devices=2 memory=16");
-}
-
-FIXTURE_TEARDOWN(limit)
+static void remove_cgroup_and_objects(void)
 {
 	rmdir(CGROUP);
-	OBJECT_TEARDOWN();
+	objects_end();
 }
+
+DEVICES_FIXTURE(limit, .load = "devices=2 memory=16",
+		.sets_oversubscription = true, .end = remove_cgroup_and_objects)
 
 /*
  * Returns a mapping that the device may write and that keeps the object, or

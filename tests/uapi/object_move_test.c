@@ -7,14 +7,15 @@
  * afterwards.
  */
 #include "lib/amount.h"
-#include "lib/object_fixture.h"
+#include "lib/fixture.h"
+#include "lib/objects.h"
 
 #define DEVICE_BYTES	(16UL << 20)
 #define DEVICES		2
 #define LANES		2
 
-OBJECT_FIXTURE(place, .devices = DEVICES, .lanes = LANES,
-	       .load = "devices=2 memory=16")
+DEVICES_FIXTURE(place, .devices = DEVICES, .lanes = LANES,
+		.load = "devices=2 memory=16", .end = objects_end)
 
 /* --- pinned memory -------------------------------------------------------- */
 

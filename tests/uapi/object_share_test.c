@@ -10,14 +10,15 @@
 #include <sched.h>
 #include <sys/socket.h>
 
-#include "lib/object_fixture.h"
+#include "lib/fixture.h"
+#include "lib/objects.h"
 #include "lib/partner.h"
 
 #define LIMIT_S		30
 
 /* --- descriptors and mappings --------------------------------------------- */
 
-OBJECT_FIXTURE(life)
+DEVICES_FIXTURE(life, .end = objects_end)
 
 TEST_F(life, memory_lives_while_it_is_mapped)
 {

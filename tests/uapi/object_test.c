@@ -8,8 +8,9 @@
 #include <sys/resource.h>
 
 #include "lib/amount.h"
-#include "lib/object_fixture.h"
+#include "lib/fixture.h"
 #include "lib/object_walk.h"
+#include "lib/objects.h"
 
 #define LONG_STEPS	100000
 
@@ -21,7 +22,7 @@ static uintptr_t user_end(void)
 	return (1UL << (five_levels ? 56 : 47)) - PAGE_BYTES;
 }
 
-OBJECT_FIXTURE(object)
+DEVICES_FIXTURE(object, .end = objects_end)
 
 /* --- HMMRT_IOC_OBJECT_CREATE ---------------------------------------------- */
 
@@ -569,7 +570,8 @@ FIXTURE(objects) {
 
 FIXTURE_SETUP(objects)
 {
-	DEVICES_SETUP(.devices = 2, .load = "devices=2 memory=16");
+	DEVICES_SETUP(.devices = 2, .load = "devices=2 memory=16",
+		      .end = objects_end);
 	self->walk = NOT_NULL(object_walk_new());
 }
 
@@ -578,7 +580,7 @@ FIXTURE_TEARDOWN(objects)
 	object_walk_free(self->walk);
 	EXPECT_EQ(0, used(A));
 	EXPECT_EQ(0, used(B));
-	OBJECT_TEARDOWN();
+	DEVICES_TEARDOWN();
 }
 
 /* HMMRT_MODEL_OPS sets the number of steps. */

@@ -19,6 +19,7 @@ struct devices_options {
 	const char *load;
 	bool unattached; /* the agents, which a test attaches itself */
 	bool sets_oversubscription; /* the test, which the teardown undoes */
+	void (*end)(void); /* the teardown calls it before the session ends */
 };
 
 /*
@@ -160,6 +161,7 @@ struct devices_options {
 /* Parameters of hmmrt_simgpu before @load replaced them. */
 static char devices_parameters[SIMGPU_PARAMETERS];
 static bool devices_set_oversubscription;
+static void (*devices_end)(void);
 
 static inline void devices_setup(struct __test_metadata *_metadata,
 				 const struct devices_options *options)
@@ -169,6 +171,7 @@ static inline void devices_setup(struct __test_metadata *_metadata,
 		ASSERT_EQ(0, simgpu_replace(devices_parameters, options->load));
 	}
 	devices_set_oversubscription = options->sets_oversubscription;
+	devices_end = options->end;
 	ASSERT_EQ(0, session_open(&session, options->devices ?: 1));
 	ASSERT_EQ(0, session_bind(&session, options->lanes ?: 1));
 	space = session.space;
@@ -182,6 +185,8 @@ static inline void devices_teardown(struct __test_metadata *_metadata)
 {
 	if (devices_set_oversubscription)
 		EXPECT_TRUE(set_oversubscription(true));
+	if (devices_end)
+		devices_end();
 	EXPECT_EQ(0, session_end(&session));
 	if (devices_parameters[0])
 		EXPECT_EQ(0, simgpu_restore(devices_parameters));

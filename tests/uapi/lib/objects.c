@@ -53,6 +53,13 @@ int object_end(void)
 	return rc;
 }
 
+void objects_end(void)
+{
+	object_unmap_all();
+	if (object >= 0)
+		close(object);
+}
+
 int grant(unsigned int device, uint32_t access)
 {
 	return set_access(buf, object_bytes, device, access);

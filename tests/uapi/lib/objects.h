@@ -22,13 +22,16 @@ extern size_t object_bytes;
 /*
  * Create it and map all of it, without rights for devices; object_start() lets
  * the CPU and all devices of the session write. object_end() unmaps and closes
- * it.
+ * it. objects_end() closes it and unmaps the whole arena: DEVICES_FIXTURE(name,
+ * .end = objects_end).
  */
 int object_new(uint32_t location, size_t len, uint32_t flags, int prot);
 int object_start(uint32_t location, size_t len, uint32_t flags);
 int object_end(void);
+void objects_end(void);
 /* object_new() of blocks pinned to device A. Returns @buf, or NULL on failure. */
 void *object_mapped(size_t blocks);
+#define MAPPED(blocks) NOT_NULL(object_mapped(blocks))
 
 /* Sets the rights to all of it, of a device or of all devices. */
 int grant(unsigned int device, uint32_t access);
