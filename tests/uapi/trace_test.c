@@ -18,20 +18,10 @@
 #define FOR_EVER	100000
 #define ROUNDS		1000
 
-FIXTURE(trace) {
-};
-
-FIXTURE_SETUP(trace)
+DEVICES_FIXTURE_SETUP(trace, .load = MODULE, .bytes = 3 * DEVICE_BYTES,
+		      .sets_oversubscription = true, .end = tracing_stop)
 {
-	DEVICES_SETUP(.load = MODULE, .bytes = 3 * DEVICE_BYTES);
 	ASSERT_TRUE(tracing_start());
-}
-
-FIXTURE_TEARDOWN(trace)
-{
-	tracing_stop();
-	EXPECT_TRUE(set_oversubscription(true));
-	DEVICES_TEARDOWN();
 }
 
 /*
