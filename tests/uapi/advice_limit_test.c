@@ -5,7 +5,6 @@
  */
 #include "lib/fixture.h"
 #include "lib/object.h"
-#include "lib/setting.h"
 
 #define LIMIT	"/sys/module/hmmrt/parameters/advice_ranges_max"
 #define MOST	20

@@ -4,7 +4,6 @@
 
 #include "lib/events.h"
 #include "lib/fixture.h"
-#include "lib/setting.h"
 
 FIXTURE(annotation) {
 	struct events events;

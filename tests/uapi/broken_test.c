@@ -7,7 +7,6 @@
 #include "lib/faulty_fixture.h"
 #include "lib/inject.h"
 #include "lib/object.h"
-#include "lib/setting.h"
 
 FAULTY_FIXTURE(broken, .first = 7000)
 

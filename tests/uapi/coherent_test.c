@@ -10,7 +10,6 @@
 
 #include "lib/ext2.h"
 #include "lib/fixture.h"
-#include "lib/setting.h"
 
 #define LEN		(3 * BLOCK_BYTES)
 #define PAGES(len)	((len) / PAGE_BYTES)

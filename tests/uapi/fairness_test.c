@@ -9,7 +9,6 @@
 
 #include "lib/amount.h"
 #include "lib/fixture.h"
-#include "lib/setting.h"
 
 #define DEVICE_BYTES	amount(16UL << 20, 8UL << 20)
 /* More than the device has. */

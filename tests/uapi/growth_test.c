@@ -10,7 +10,6 @@
 
 #include "lib/fixture.h"
 #include "lib/object.h"
-#include "lib/setting.h"
 
 #define CGROUP		"/sys/fs/cgroup/hmmrt-growth"
 #define GIB		(1UL << 30)

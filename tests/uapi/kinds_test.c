@@ -10,7 +10,6 @@
 #include "lib/amount.h"
 #include "lib/ext2.h"
 #include "lib/fixture.h"
-#include "lib/setting.h"
 
 /*
  * As much as one fault migrates, and aligned so that nothing else migrates with

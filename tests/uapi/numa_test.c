@@ -12,7 +12,6 @@
 #include "lib/amount.h"
 #include "lib/fixture.h"
 #include "lib/nodes.h"
-#include "lib/setting.h"
 
 #define PAGES		NODES_PAGES
 #define LEN		(PAGES * PAGE_BYTES)

@@ -6,7 +6,6 @@
  */
 #include "lib/fixture.h"
 #include "lib/pin.h"
-#include "lib/setting.h"
 #include "lib/storm.h"
 #include "lib/uffd.h"
 

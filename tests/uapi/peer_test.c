@@ -7,7 +7,6 @@
  */
 #include "lib/faulty.h"
 #include "lib/fixture.h"
-#include "lib/setting.h"
 
 #define DEVICES		4
 #define LANES		2

@@ -5,7 +5,6 @@
  */
 #include "lib/fixture.h"
 #include "lib/object.h"
-#include "lib/setting.h"
 
 #define LEN		(2 * BLOCK_BYTES)
 #define PAGES		(LEN / PAGE_BYTES)

@@ -6,7 +6,6 @@
  * parameters afterwards.
  */
 #include "lib/fixture.h"
-#include "lib/setting.h"
 
 #define DEVICE_BYTES	(16UL << 20)
 #define MODULE		"devices=2 memory=16"

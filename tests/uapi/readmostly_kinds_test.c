@@ -6,7 +6,6 @@
  */
 #include "lib/faulty_fixture.h"
 #include "lib/pin.h"
-#include "lib/setting.h"
 
 #define SMALL_LEN	(16 * PAGE_BYTES)
 #define WORD		0x5a5a5a5a5a5a5a5a

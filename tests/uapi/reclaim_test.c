@@ -15,7 +15,6 @@
 #include <sys/swap.h>
 
 #include "lib/fixture.h"
-#include "lib/setting.h"
 
 #define CGROUP	"/sys/fs/cgroup/hmmrt-reclaim"
 #define SWAP	"/dev/zram0"

@@ -5,7 +5,6 @@
  * four devices, and restores the module and its parameters afterwards.
  */
 #include "lib/fixture.h"
-#include "lib/setting.h"
 
 #define DEVICES		4
 #define MIB		(1UL << 20)

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include "lib/fixture.h"
-#include "lib/setting.h"
 #include "lib/storm.h"
 
 DEVICES_FIXTURE(space, .unattached = true)

@@ -9,7 +9,6 @@
 #include <lib/test_hmm_uapi.h>
 
 #include "lib/fixture.h"
-#include "lib/setting.h"
 
 #define DEVICE_MIB	"64"
 #define DEVICE_BLOCKS	32

@@ -5,7 +5,6 @@
  */
 #include "lib/events.h"
 #include "lib/fixture.h"
-#include "lib/setting.h"
 #include "lib/tracing.h"
 
 #define DEVICE_BYTES	(4UL << 20)

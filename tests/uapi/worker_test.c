@@ -10,7 +10,6 @@
 
 #include "lib/faulty_fixture.h"
 #include "lib/fuse_server.h"
-#include "lib/setting.h"
 #include "lib/uffd.h"
 
 /*
