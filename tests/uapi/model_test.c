@@ -39,27 +39,12 @@ static const uint32_t knob_ids[MODEL_KNOBS] = {
 
 static unsigned int below(struct walk *walk, unsigned int n)
 {
-	walk->random ^= walk->random << 13;
-	walk->random ^= walk->random >> 7;
-	walk->random ^= walk->random << 17;
-	return (unsigned int)((walk->random >> 16) % n);
+	return steps_below(&walk->steps, n);
 }
 
-/* Near the page used last, at an end of a block, or anywhere. */
 static unsigned int any_page(struct walk *walk)
 {
-	unsigned int kind = below(walk, 8);
-	unsigned int page = below(walk, MODEL_PAGES);
-
-	if (kind < 4)
-		page = (walk->near + below(walk, 3 * MODEL_GRANULE)) %
-		       MODEL_PAGES;
-	else if (kind == 4)
-		page -= page % MODEL_BLOCK;
-	else if (kind == 5)
-		page += MODEL_BLOCK - 1 - page % MODEL_BLOCK;
-	walk->near = page;
-	return page;
+	return steps_page(&walk->steps, MODEL_PAGES, 3 * MODEL_GRANULE);
 }
 
 /* Returns a length from @first on: a few pages, or up to two blocks. */
@@ -516,18 +501,6 @@ static const struct step {
 	{ step_advise, 30 },	{ step_knob, 30 },     { step_evict, 3 },
 };
 
-static void step_any(struct walk *walk)
-{
-	unsigned int at, i, sum = 0;
-
-	for (i = 0; i < ARRAY_SIZE(steps); i++)
-		sum += steps[i].weight;
-	at = below(walk, sum);
-	for (i = 0; at >= steps[i].weight; i++)
-		at -= steps[i].weight;
-	steps[i].take(walk);
-}
-
 /* --- the test ------------------------------------------------------------- */
 
 static void walk_on(struct walk *walk)
@@ -540,7 +513,7 @@ static void walk_on(struct walk *walk)
 		if (ops ? walk->steps.now >= ops :
 			  walk->steps.now >= CHECK_ALL && took >= SECONDS)
 			break;
-		step_any(walk);
+		STEPS_TAKE(walk, steps);
 		if (walk->steps.now % CHECK_ALL == 0)
 			walk_check_all(walk);
 		took = now_s() - start;
@@ -622,7 +595,7 @@ FIXTURE_SETUP(model)
 	ASSERT_TRUE(one_cpu_and_small_pages());
 	ASSERT_EQ(0, open_devices(variant->evicts));
 	ASSERT_EQ(0, start(self->walk));
-	self->walk->random = 0x9e3779b97f4a7c15ULL * (1 + test_seed());
+	steps_seed(&self->walk->steps);
 }
 
 FIXTURE_TEARDOWN(model)

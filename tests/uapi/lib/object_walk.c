@@ -42,9 +42,7 @@ struct page {
 
 struct object_walk {
 	char *base;
-	uint64_t random;
 	uint64_t last_value;
-	unsigned int near;
 	struct object objects[OBJECTS];
 	struct page pages[WINDOW];
 	struct steps steps;
@@ -55,25 +53,12 @@ struct object_walk {
 
 static unsigned int below(struct object_walk *walk, unsigned int n)
 {
-	walk->random ^= walk->random << 13;
-	walk->random ^= walk->random >> 7;
-	walk->random ^= walk->random << 17;
-	return (unsigned int)((walk->random >> 16) % n);
+	return steps_below(&walk->steps, n);
 }
 
-/* Often near the last one, or at an end of a block. */
 static unsigned int any_page(struct object_walk *walk)
 {
-	unsigned int kind = below(walk, 8), page = below(walk, WINDOW);
-
-	if (kind < 4)
-		page = (walk->near + below(walk, 32)) % WINDOW;
-	else if (kind == 4)
-		page -= page % BLOCK_PAGES;
-	else if (kind == 5)
-		page += BLOCK_PAGES - 1 - page % BLOCK_PAGES;
-	walk->near = page;
-	return page;
+	return steps_page(&walk->steps, WINDOW, 32);
 }
 
 static unsigned int any_count(struct object_walk *walk, unsigned int most)
@@ -552,18 +537,6 @@ static const struct step {
 	{ step_prefetch, 40 },	 { step_move, 30 },	{ step_fork, 2 },
 };
 
-static void step_any(struct object_walk *walk)
-{
-	unsigned int at, i, sum = 0;
-
-	for (i = 0; i < ARRAY_SIZE(steps); i++)
-		sum += steps[i].weight;
-	at = below(walk, sum);
-	for (i = 0; at >= steps[i].weight; i++)
-		at -= steps[i].weight;
-	steps[i].take(walk);
-}
-
 /* --- the walk ------------------------------------------------------------- */
 
 unsigned int object_walk_run(struct object_walk *walk, unsigned long count)
@@ -573,7 +546,7 @@ unsigned int object_walk_run(struct object_walk *walk, unsigned long count)
 	reserve(walk, 0, WINDOW);
 	for (; !walk->steps.failures && walk->steps.now < count;
 	     walk->steps.now++) {
-		step_any(walk);
+		STEPS_TAKE(walk, steps);
 		if (walk->steps.now % CHECK_ALL == 0)
 			check_all(walk);
 	}
@@ -593,7 +566,7 @@ struct object_walk *object_walk_new(void)
 	for (unsigned int i = 0; i < OBJECTS; i++)
 		walk->objects[i].fd = -1;
 	walk->base = arena_anon(WINDOW * PAGE_BYTES);
-	walk->random = 0x9e3779b97f4a7c15ULL * (1 + test_seed());
+	steps_seed(&walk->steps);
 	if (walk->base)
 		return walk;
 	free(walk);

@@ -20,9 +20,7 @@ struct walk {
 	bool evicts;			/* uses devices of hmmrt_faulty */
 	uint64_t faults_before[MODEL_DEVICES];
 	char *base;
-	uint64_t random;
 	uint64_t last_value;
-	unsigned int near;		/* page used last */
 	struct steps steps;
 	struct hmmrt_page found[MODEL_PAGES];
 };
