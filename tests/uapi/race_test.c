@@ -18,11 +18,8 @@ FIXTURE(race) {
 
 FIXTURE_SETUP(race)
 {
-	const char *seed = getenv("HMMRT_TEST_SEED");
-
 	DEVICES_SETUP(.lanes = LANES);
-	self->seed = seed ? (unsigned int)atoi(seed) : (unsigned int)time(NULL);
-	fprintf(stderr, "# HMMRT_TEST_SEED=%u\n", self->seed);
+	self->seed = test_seed();
 	self->end = time(NULL) + RUN_S;
 }
 
