@@ -39,12 +39,6 @@ static void check_gone(struct world *world, struct page *page)
 	world_check(world, page, &expected);
 }
 
-static bool map_at(char *addr)
-{
-	return mmap(addr, PAGE_BYTES, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == addr;
-}
-
 static void discard(struct world *world, struct page *page)
 {
 	if (madvise(page->addr, PAGE_BYTES, MADV_DONTNEED))
@@ -55,7 +49,8 @@ static void discard(struct world *world, struct page *page)
 
 static void unmap_and_map(struct world *world, struct page *page)
 {
-	if (munmap(page->addr, PAGE_BYTES) || !map_at(page->addr))
+	if (munmap(page->addr, PAGE_BYTES) ||
+	    !map_anon_at(page->addr, PAGE_BYTES))
 		world_fail(world, "munmap, mmap: %s", strerror(errno));
 	forget(page);
 	page->advice = (struct advice){ NO_PREFERRED };

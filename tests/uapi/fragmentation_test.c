@@ -80,8 +80,7 @@ static int take(struct churn *churn, struct piece *piece)
 		return 0;
 	addr = piece->base + (size_t)rand_r(&churn->seed) %
 				     (PIECE_PAGES - pages) * PAGE_BYTES;
-	if (mmap(addr, pages * PAGE_BYTES, RW,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != addr)
+	if (!map_anon_at(addr, pages * PAGE_BYTES))
 		return -errno;
 	piece->addr = addr;
 	piece->pages = pages;
@@ -160,8 +159,7 @@ TEST_F_TIMEOUT(churn, free_partial_and_full_chunks_are_counted, 600)
 	ASSERT_EQ(BLOCK_BYTES, churn->info.out_chunk_bytes);
 	ASSERT_EQ(chunks, churn->info.out_free_chunks);
 
-	ASSERT_EQ(buf, mmap(buf, 2 * BLOCK_BYTES, RW,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+	ASSERT_TRUE(map_anon_at(buf, 2 * BLOCK_BYTES));
 	ASSERT_EQ(0, prefetch(A, buf, BLOCK_BYTES));
 	ASSERT_EQ(0, read_info(churn));
 	EXPECT_EQ(1, churn->info.out_full_chunks);

@@ -628,8 +628,7 @@ static void *touch_far(void *arg)
 /* Leaves pages on the device where no binding knows them. */
 static bool leave_on_device(char *at, uint32_t id, uint64_t first)
 {
-	if (mmap(at, FAR_BYTES, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-		 0) != at ||
+	if (!map_anon_at(at, FAR_BYTES) ||
 	    madvise(at, FAR_BYTES, MADV_NOHUGEPAGE))
 		return false;
 	pages_fill(at, FAR_BYTES, first);

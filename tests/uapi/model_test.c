@@ -239,10 +239,7 @@ static void step_prefetch(struct walk *walk)
 static void map_again(struct walk *walk, unsigned int first,
 		      unsigned int count)
 {
-	char *addr = walk_addr(walk, first);
-
-	if (mmap(addr, count * PAGE_BYTES, RW,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != addr)
+	if (!map_anon_at(walk_addr(walk, first), count * PAGE_BYTES))
 		steps_fail(&walk->steps, "mmap: %s", strerror(errno));
 }
 

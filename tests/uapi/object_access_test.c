@@ -274,8 +274,7 @@ TEST_F(access, anonymous_memory_in_the_place_of_an_object_is_accessible)
 	ASSERT_EQ(0, grant(A, OBJECT_READ));
 	*word_of(buf, 0) = 5;
 	ASSERT_VALUE(5, dev_read(A, buf));
-	ASSERT_EQ(buf, mmap(buf, OBJECT_BYTES, RW,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+	ASSERT_TRUE(map_anon_at(buf, OBJECT_BYTES));
 	ASSERT_VALUE(0, dev_read(A, buf));
 	ASSERT_DONE(dev_write(A, buf, 6));
 	EXPECT_EQ(6, *word_of(buf, 0));

@@ -427,9 +427,7 @@ TEST_F(object, access_of_other_mappings_is_einval_and_changes_nothing)
 	char *other = arena_anon(BLOCK_BYTES);
 
 	EXPECT_EQ(-EINVAL, set_access(other, PAGE_BYTES, A, OBJECT_READ));
-	ASSERT_EQ(buf + BLOCK_BYTES,
-		  mmap(buf + BLOCK_BYTES, PAGE_BYTES, RW,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+	ASSERT_TRUE(map_anon_at(buf + BLOCK_BYTES, PAGE_BYTES));
 	EXPECT_EQ(-EINVAL, set_access(buf, 2 * BLOCK_BYTES, A, OBJECT_READ));
 	EXPECT_EQ(-EINVAL,
 		  set_access(buf + BLOCK_BYTES, BLOCK_BYTES, A, OBJECT_READ));
