@@ -10,6 +10,7 @@
 
 #include "lib/faulty_fixture.h"
 #include "lib/inject.h"
+#include "lib/loop.h"
 #include "lib/objects.h"
 
 #define CGROUP		"/sys/fs/cgroup/hmmrt-going"
@@ -276,26 +277,23 @@ TEST_F(going, unbinding_leaves_pinned_memory_on_the_device)
 }
 
 struct writer {
-	const char *buf;
+	char *buf;
 	int fd;
-	bool stop;
 	int rc;
 	uint64_t last;
 };
 
 /* Each word says how many were written to it; the first failure ends it. */
-static void *write_until_stopped(void *arg)
+static void write_next(void *arg)
 {
 	struct writer *writer = arg;
-	char *word = (char *)writer->buf;
 
-	while (!writer->rc && !__atomic_load_n(&writer->stop, __ATOMIC_RELAXED)) {
-		writer->rc = faulty_write(writer->fd, word, writer->last + 1);
-		if (!writer->rc)
-			__atomic_store_n(&writer->last, writer->last + 1,
-					 __ATOMIC_RELAXED);
-	}
-	return NULL;
+	if (!writer->rc)
+		writer->rc = faulty_write(writer->fd, writer->buf,
+					  writer->last + 1);
+	if (!writer->rc)
+		__atomic_store_n(&writer->last, writer->last + 1,
+				 __ATOMIC_RELAXED);
 }
 
 /* Waits for so many writes, or for the first that fails. */
@@ -314,17 +312,16 @@ TEST_F(going, writes_of_a_peer_survive_a_device_that_goes)
 	for (unsigned int i = 0; i < ARRAY_SIZE(flags); i++) {
 		struct writer writer = { .fd = fds[A] };
 		uint64_t seen, value = 0;
-		pthread_t thread;
+		struct loop loop;
 
 		ASSERT_EQ(0, going_start(B, flags[i]));
 		writer.buf = buf;
-		thread = THREAD(write_until_stopped, &writer);
+		ASSERT_EQ(0, loop_start(&loop, write_next, &writer));
 		wait_for_writes(&writer, 100);
 		EXPECT_EQ(0, remove_b());
 		seen = __atomic_load_n(&writer.last, __ATOMIC_RELAXED);
 		wait_for_writes(&writer, seen + 100);
-		__atomic_store_n(&writer.stop, true, __ATOMIC_RELAXED);
-		ASSERT_EQ(0, pthread_join(thread, NULL));
+		ASSERT_EQ(0, loop_stop(&loop));
 		EXPECT_EQ(0, writer.rc);
 		EXPECT_EQ(0, faulty_read(fds[A], buf, &value));
 		EXPECT_EQ(writer.last, value);

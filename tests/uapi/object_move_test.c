@@ -8,6 +8,7 @@
  */
 #include "lib/amount.h"
 #include "lib/fixture.h"
+#include "lib/loop.h"
 #include "lib/objects.h"
 
 #define DEVICE_BYTES	(16UL << 20)
@@ -287,20 +288,19 @@ TEST_F(place, migratable_memory_and_pages_evict_each_other)
 /* --- moves under load ----------------------------------------------------- */
 
 struct mover {
-	bool stop;
+	struct loop loop;
 	int rc;
 	unsigned int moves;
 };
 
-static void *move_until_stopped(void *arg)
+static void move_on(void *arg)
 {
 	static const uint32_t locations[] = { HOST, A, B };
 	struct mover *mover = arg;
 
-	while (!mover->rc && !__atomic_load_n(&mover->stop, __ATOMIC_RELAXED))
+	if (!mover->rc)
 		mover->rc = prefetch(locations[mover->moves++ % 3], buf,
 				     object_bytes);
-	return NULL;
 }
 
 #define ADDS	amount(100000, 20000)
@@ -336,16 +336,14 @@ TEST_F(place, moves_under_busy_lanes_lose_no_write)
 {
 	struct mover mover = { 0 };
 	unsigned int rounds = 0;
-	pthread_t thread;
 
 	ASSERT_EQ(0, object_start(A, OBJECT_BYTES, MIGRATABLE));
-	thread = THREAD(move_until_stopped, &mover);
+	ASSERT_EQ(0, loop_start(&mover.loop, move_on, &mover));
 	do {
 		ASSERT_TRUE(all_lanes_add());
 	} while (++rounds < ROUNDS &&
 		 __atomic_load_n(&mover.moves, __ATOMIC_RELAXED) < MOVES);
-	__atomic_store_n(&mover.stop, true, __ATOMIC_RELAXED);
-	ASSERT_EQ(0, pthread_join(thread, NULL));
+	ASSERT_EQ(0, loop_stop(&mover.loop));
 	EXPECT_EQ(0, mover.rc);
 	EXPECT_LE(MOVES, mover.moves);
 	for (unsigned int device = A; device < DEVICES; device++)

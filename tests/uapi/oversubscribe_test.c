@@ -7,6 +7,7 @@
  */
 #include "lib/amount.h"
 #include "lib/fixture.h"
+#include "lib/loop.h"
 
 #define DEVICE_BYTES	amount(16UL << 20, 8UL << 20)
 #define DEVICE_PAGES	(DEVICE_BYTES / PAGE_BYTES)
@@ -396,21 +397,14 @@ static size_t miscounted(uint64_t expected)
 	return wrong;
 }
 
-struct taker {
-	pthread_t thread;
-	bool stop;
-	int rc;
-};
-
 /* Removes all device entries with each call. The pages stay where they are. */
-static void *take_entries(void *arg)
+static void take_entries(void *arg)
 {
-	struct taker *taker = arg;
+	int *rc = arg;
 
-	while (!taker->rc && !__atomic_load_n(&taker->stop, __ATOMIC_RELAXED))
-		taker->rc = advise(area, area_words * sizeof(*area),
-				   UNSET_READ_MOSTLY);
-	return NULL;
+	if (!*rc)
+		*rc = advise(area, area_words * sizeof(*area),
+			     UNSET_READ_MOSTLY);
 }
 
 /*
@@ -420,7 +414,8 @@ static void *take_entries(void *arg)
  */
 TEST_F(processes, concurrent_invalidations_lose_no_write)
 {
-	struct taker taker = { 0 };
+	struct loop taker;
+	int taker_rc = 0;
 	pid_t other;
 
 	area_words = SHARE_BYTES / sizeof(*area);
@@ -431,16 +426,15 @@ TEST_F(processes, concurrent_invalidations_lose_no_write)
 	other = start_process(SHARE_BYTES, 2);
 	for (unsigned int lane = 0; lane < 2; lane++)
 		DEV_POST(A, lane, AGENT_CALL, (uintptr_t)run_job);
-	taker.thread = THREAD(take_entries, &taker);
+	ASSERT_EQ(0, loop_start(&taker, take_entries, &taker_rc));
 	for (unsigned int lane = 0; lane < 2;) {
 		struct outcome outcome = dev_wait(A, lane, 0);
 
 		lane += outcome.error != -ETIMEDOUT;
 		EXPECT_EQ(0, prefetch(HOST, area, SHARE_BYTES));
 	}
-	__atomic_store_n(&taker.stop, true, __ATOMIC_RELAXED);
-	ASSERT_EQ(0, pthread_join(taker.thread, NULL));
-	EXPECT_EQ(0, taker.rc);
+	ASSERT_EQ(0, loop_stop(&taker));
+	EXPECT_EQ(0, taker_rc);
 	for (unsigned int lane = 0; lane < 2; lane++)
 		ASSERT_DONE(dev_wait(A, lane, 0));
 	EXPECT_EQ(0, miscounted(2 * count_rounds));

@@ -7,6 +7,7 @@
  */
 #include "lib/faulty.h"
 #include "lib/fixture.h"
+#include "lib/loop.h"
 
 #define DEVICES		4
 #define LANES		2
@@ -516,23 +517,20 @@ TEST_F(mapping, all_readers_see_the_last_write)
 }
 
 struct switcher {
-	bool stop;
+	struct loop loop;
 	int rc;
 	unsigned int rounds;
 };
 
-static void *switch_until_stopped(void *arg)
+static void switch_on_and_off(void *arg)
 {
 	struct switcher *switcher = arg;
 
-	while (!switcher->rc && !__atomic_load_n(&switcher->stop,
-						 __ATOMIC_RELAXED)) {
+	if (!switcher->rc)
 		switcher->rc = enable(A, B);
-		if (!switcher->rc)
-			switcher->rc = disable(A, B);
-		switcher->rounds++;
-	}
-	return NULL;
+	if (!switcher->rc)
+		switcher->rc = disable(A, B);
+	switcher->rounds++;
 }
 
 /*
@@ -544,11 +542,11 @@ TEST_F(mapping, switching_by_two_threads_under_load_loses_no_write)
 	struct switcher switchers[2] = { 0 };
 	uint64_t times = 2000, *word = word_of(buf, 0);
 	uint64_t args[] = { (uintptr_t)word, times };
-	pthread_t threads[2];
 
 	*word = 0;
 	for (unsigned int i = 0; i < 2; i++)
-		threads[i] = THREAD(switch_until_stopped, &switchers[i]);
+		ASSERT_EQ(0, loop_start(&switchers[i].loop, switch_on_and_off,
+					&switchers[i]));
 	for (unsigned int round = 0; round < 10; round++) {
 		for (unsigned int lane = 0; lane < LANES; lane++)
 			agent_post(agent_of(A), lane, AGENT_ADD, args, 2);
@@ -558,8 +556,7 @@ TEST_F(mapping, switching_by_two_threads_under_load_loses_no_write)
 			EXPECT_EQ(0, dev_wait(A, lane, 60).error);
 	}
 	for (unsigned int i = 0; i < 2; i++) {
-		__atomic_store_n(&switchers[i].stop, true, __ATOMIC_RELAXED);
-		ASSERT_EQ(0, pthread_join(threads[i], NULL));
+		ASSERT_EQ(0, loop_stop(&switchers[i].loop));
 		EXPECT_EQ(0, switchers[i].rc);
 		EXPECT_LT(0, switchers[i].rounds);
 	}

@@ -4,6 +4,7 @@
  * the kernel's PM test mode wakes the machine up again.
  */
 #include "lib/fixture.h"
+#include "lib/loop.h"
 #include "lib/object.h"
 
 #define LEN		(2 * BLOCK_BYTES)
@@ -101,21 +102,11 @@ TEST_F(power, pinned_object_survives_suspend_and_refuses_hibernation)
 	close(object);
 }
 
-struct toucher {
-	uint64_t *word;
-	bool stop;
-};
-
-/* Takes the page from the device again and again. */
-static void *touch_often(void *arg)
+/* Takes the page from the device. */
+static void touch(void *arg)
 {
-	struct toucher *toucher = arg;
-
-	while (!__atomic_load_n(&toucher->stop, __ATOMIC_RELAXED)) {
-		__atomic_load_n(toucher->word, __ATOMIC_RELAXED);
-		usleep(200);
-	}
-	return NULL;
+	__atomic_load_n((uint64_t *)arg, __ATOMIC_RELAXED);
+	usleep(200);
 }
 
 /* Waits until the device has written the word again. */
@@ -130,24 +121,22 @@ static bool goes_on(const uint64_t *word)
 /* Waiting for a device or for memory must not keep the machine awake. */
 TEST_F(power, processes_are_frozen_while_their_memory_moves)
 {
-	struct toucher toucher = { .word = (uint64_t *)buf };
 	const uint64_t increments[] = { (uintptr_t)buf, 1UL << 50 };
-	pthread_t thread;
-	uint64_t moved;
+	uint64_t *word = (uint64_t *)buf, moved;
+	struct loop toucher;
 
 	ASSERT_EQ(0, set_knob(A, HMMRT_KNOB_THRASHING_ENABLE, 0));
-	thread = THREAD(touch_often, &toucher);
+	ASSERT_EQ(0, loop_start(&toucher, touch, word));
 	agent_post(agent_of(A), 0, AGENT_ADD, increments, 2);
 	for (int i = 0; i < 5; i++) {
 		moved = stats_of(A).out_migrated_to_host;
 		EXPECT_EQ(0, prefetch(A, buf, LEN));
-		EXPECT_TRUE(goes_on(toucher.word));
+		EXPECT_TRUE(goes_on(word));
 		EXPECT_EQ(0, power_down("freeze"));
-		EXPECT_TRUE(goes_on(toucher.word));
+		EXPECT_TRUE(goes_on(word));
 		EXPECT_LT(moved, stats_of(A).out_migrated_to_host);
 	}
-	__atomic_store_n(&toucher.stop, true, __ATOMIC_RELAXED);
-	EXPECT_EQ(0, pthread_join(thread, NULL));
+	EXPECT_EQ(0, loop_stop(&toucher));
 	agent_kill(agent_of(A));
 }
 

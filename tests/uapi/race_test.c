@@ -7,6 +7,7 @@
  */
 #include "lib/ext2.h"
 #include "lib/fixture.h"
+#include "lib/loop.h"
 
 #define RUN_S	4
 #define LANES	4
@@ -82,13 +83,13 @@ struct changer {
 	char *buf;
 	size_t len;
 	unsigned int seed;
-	bool stop;
 	unsigned int changes;
 	char *error;
 };
 
-static void change_something(struct changer *c)
+static void change_something(void *arg)
 {
+	struct changer *c = arg;
 	size_t pages = c->len / PAGE_BYTES;
 	size_t first = (size_t)rand_r(&c->seed) % pages;
 	size_t count = 1 + (size_t)rand_r(&c->seed) % 64;
@@ -128,22 +129,13 @@ static void change_something(struct changer *c)
 	__atomic_fetch_add(&c->changes, 1, __ATOMIC_RELAXED);
 }
 
-static void *change_until_stopped(void *arg)
-{
-	struct changer *changer = arg;
-
-	while (!__atomic_load_n(&changer->stop, __ATOMIC_RELAXED))
-		change_something(changer);
-	return NULL;
-}
-
 TEST_F(race, random_changes_under_busy_lanes)
 {
 	struct changer changer = { .len = 4 * BLOCK_BYTES, .seed = self->seed };
-	pthread_t thread;
+	struct loop loop;
 
 	changer.buf = ANON(changer.len);
-	thread = THREAD(change_until_stopped, &changer);
+	ASSERT_EQ(0, loop_start(&loop, change_something, &changer));
 	/* Run at least until the thread has made one change. */
 	do {
 		uint64_t read[] = { (uintptr_t)changer.buf, changer.len,
@@ -168,8 +160,7 @@ TEST_F(race, random_changes_under_busy_lanes)
 		}
 	} while (time(NULL) < self->end ||
 		 !__atomic_load_n(&changer.changes, __ATOMIC_RELAXED));
-	__atomic_store_n(&changer.stop, true, __ATOMIC_RELAXED);
-	pthread_join(thread, NULL);
+	loop_stop(&loop);
 	ASSERT_NULL(changer.error);
 }
 
@@ -208,31 +199,25 @@ TEST_F(race, forks_while_lanes_count_lose_no_write)
 struct mover {
 	char *buf;
 	size_t len;
-	bool stop;
 	unsigned int moves;
 	int error;
 };
 
-static void *move_until_stopped(void *arg)
+static void move_once(void *arg)
 {
 	struct mover *mover = arg;
+	int rc = prefetch(mover->moves & 1 ? A : HOST, mover->buf, mover->len);
 
-	while (!__atomic_load_n(&mover->stop, __ATOMIC_RELAXED)) {
-		int rc = prefetch(mover->moves & 1 ? A : HOST, mover->buf,
-				  mover->len);
-
-		if (rc)
-			mover->error = rc;
-		__atomic_fetch_add(&mover->moves, 1, __ATOMIC_RELAXED);
-	}
-	return NULL;
+	if (rc)
+		mover->error = rc;
+	__atomic_fetch_add(&mover->moves, 1, __ATOMIC_RELAXED);
 }
 
 /* Every write reaches the page, wherever the page is at that moment. */
 TEST_F(race, prefetches_while_lanes_count_lose_no_write)
 {
 	struct mover movers[2];
-	pthread_t threads[2];
+	struct loop loops[2];
 	uint64_t *word;
 
 	movers[0] = (struct mover){
@@ -247,7 +232,7 @@ TEST_F(race, prefetches_while_lanes_count_lose_no_write)
 	movers[1].len = BLOCK_BYTES;
 	word = (uint64_t *)(movers[0].buf + BLOCK_BYTES);
 	for (unsigned int i = 0; i < 2; i++)
-		threads[i] = THREAD(move_until_stopped, &movers[i]);
+		ASSERT_EQ(0, loop_start(&loops[i], move_once, &movers[i]));
 	while (!__atomic_load_n(&movers[0].moves, __ATOMIC_RELAXED))
 		usleep(100);
 	for (unsigned int lane = 0; lane < LANES; lane++) {
@@ -258,8 +243,7 @@ TEST_F(race, prefetches_while_lanes_count_lose_no_write)
 	for (unsigned int lane = 0; lane < LANES; lane++)
 		ASSERT_DONE(dev_wait(A, lane, 100));
 	for (unsigned int i = 0; i < 2; i++) {
-		__atomic_store_n(&movers[i].stop, true, __ATOMIC_RELAXED);
-		pthread_join(threads[i], NULL);
+		loop_stop(&loops[i]);
 		ASSERT_EQ(0, movers[i].error);
 		ASSERT_LT(0, movers[i].moves);
 	}
@@ -412,35 +396,26 @@ TEST_F(race, write_permission_survives_stale_lookups)
 
 /* --- signals -------------------------------------------------------------- */
 
-struct storm {
-	struct agent *agent;
-	bool stop;
-};
-
-static void *storm_all_lanes(void *arg)
+/* Signals each lane in turn. */
+static void signal_next_lane(void *arg)
 {
-	struct storm *storm = arg;
-	unsigned int lane = 0;
+	unsigned int *lane = arg;
 
-	while (!__atomic_load_n(&storm->stop, __ATOMIC_RELAXED)) {
-		syscall(SYS_tgkill, storm->agent->pid,
-			storm->agent->shared->lanes[lane++ % LANES].tid,
-			SIGUSR1);
-		usleep(100);
-	}
-	return NULL;
+	syscall(SYS_tgkill, agent_of(A)->pid,
+		agent_of(A)->shared->lanes[(*lane)++ % LANES].tid, SIGUSR1);
+	usleep(100);
 }
 
 /* The agent retries a fault that a signal interrupted. No fault fails. */
 TEST_F(race, signals_do_not_make_faults_fail)
 {
 	const size_t len = 4 * BLOCK_BYTES;
-	struct storm storm = { .agent = agent_of(A) };
+	unsigned int next_lane = 0;
 	char *buf = ANON(len);
-	pthread_t thread;
+	struct loop storm;
 	uint64_t round;
 
-	thread = THREAD(storm_all_lanes, &storm);
+	ASSERT_EQ(0, loop_start(&storm, signal_next_lane, &next_lane));
 	for (round = 1; round <= 2 || time(NULL) < self->end; round++) {
 		uint64_t fill[] = { (uintptr_t)buf, len, PAGE_BYTES, round };
 		uint64_t read[] = { (uintptr_t)buf, len, PAGE_BYTES };
@@ -452,25 +427,15 @@ TEST_F(race, signals_do_not_make_faults_fail)
 			ASSERT_DONE(dev_wait(A, lane, 60));
 		ASSERT_EQ(-1, pages_check(buf, len, round));
 	}
-	__atomic_store_n(&storm.stop, true, __ATOMIC_RELAXED);
-	pthread_join(thread, NULL);
+	loop_stop(&storm);
 	ASSERT_EQ(0, stats_of(A).out_failed_faults);
 }
 
 /* --- many CPU threads on one page ----------------------------------------- */
 
-struct toucher {
-	uint64_t *word;
-	bool stop;
-};
-
-static void *touch_until_stopped(void *arg)
+static void touch(void *arg)
 {
-	struct toucher *toucher = arg;
-
-	while (!__atomic_load_n(&toucher->stop, __ATOMIC_RELAXED))
-		__atomic_fetch_add(toucher->word, 1, __ATOMIC_RELAXED);
-	return NULL;
+	__atomic_fetch_add((uint64_t *)arg, 1, __ATOMIC_RELAXED);
 }
 
 /*
@@ -480,19 +445,17 @@ static void *touch_until_stopped(void *arg)
 TEST_F(race, many_threads_migrate_one_page_back)
 {
 	uint64_t *word = ANON(PAGE_BYTES);
-	struct toucher toucher = { .word = word };
-	pthread_t threads[8];
 	unsigned int rounds = 0;
+	struct loop loops[8];
 
-	for (unsigned int i = 0; i < ARRAY_SIZE(threads); i++)
-		threads[i] = THREAD(touch_until_stopped, &toucher);
+	for (unsigned int i = 0; i < ARRAY_SIZE(loops); i++)
+		ASSERT_EQ(0, loop_start(&loops[i], touch, word));
 	do {
 		ASSERT_DONE(dev_write(A, word + 1, rounds));
 		rounds++;
 	} while (time(NULL) < self->end);
-	__atomic_store_n(&toucher.stop, true, __ATOMIC_RELAXED);
-	for (unsigned int i = 0; i < ARRAY_SIZE(threads); i++)
-		pthread_join(threads[i], NULL);
+	for (unsigned int i = 0; i < ARRAY_SIZE(loops); i++)
+		loop_stop(&loops[i]);
 	ASSERT_EQ(rounds - 1, word[1]);
 }
 

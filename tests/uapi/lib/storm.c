@@ -21,15 +21,12 @@ void storm_restarts(void)
 	sigaction(SIGUSR1, &action, NULL);
 }
 
-static void *storm_run(void *arg)
+static void send_signal(void *arg)
 {
 	struct storm *storm = arg;
 
-	while (!__atomic_load_n(&storm->stop, __ATOMIC_RELAXED)) {
-		pthread_kill(storm->victim, SIGUSR1);
-		usleep(200);
-	}
-	return NULL;
+	pthread_kill(storm->victim, SIGUSR1);
+	usleep(200);
 }
 
 int storm_start(struct storm *storm)
@@ -40,9 +37,8 @@ int storm_start(struct storm *storm)
 
 	sigaction(SIGUSR1, &action, NULL);
 	storm->victim = pthread_self();
-	storm->stop = false;
 	__atomic_store_n(&nr_signals, 0, __ATOMIC_RELAXED);
-	rc = pthread_create(&storm->thread, NULL, storm_run, storm);
+	rc = loop_start(&storm->loop, send_signal, storm);
 	while (!rc && !__atomic_load_n(&nr_signals, __ATOMIC_RELAXED))
 		usleep(100);
 	return rc;
@@ -50,6 +46,5 @@ int storm_start(struct storm *storm)
 
 void storm_stop(struct storm *storm)
 {
-	__atomic_store_n(&storm->stop, true, __ATOMIC_RELAXED);
-	pthread_join(storm->thread, NULL);
+	loop_stop(&storm->loop);
 }

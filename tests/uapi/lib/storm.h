@@ -3,16 +3,14 @@
 #ifndef TESTS_UAPI_STORM_H
 #define TESTS_UAPI_STORM_H
 
-#include <pthread.h>
-#include <stdbool.h>
+#include "loop.h"
 
 /* Number of retries if no signal arrived at the right moment. */
 #define STORM_ROUNDS	20
 
 struct storm {
+	struct loop loop;
 	pthread_t victim;
-	pthread_t thread;
-	bool stop;
 };
 
 /*
