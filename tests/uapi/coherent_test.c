@@ -6,8 +6,7 @@
  * migrate back when the device goes away. Reloads the modules with such
  * devices, and restores their parameters afterwards.
  */
-#include <lib/test_hmm_uapi.h>
-
+#include "lib/dmirror.h"
 #include "lib/ext2.h"
 #include "lib/fixture.h"
 
@@ -581,22 +580,7 @@ FIXTURE_TEARDOWN(mirrors)
 	free(data);
 }
 
-static int call(unsigned int device, unsigned int number, size_t len,
-		void *data)
-{
-	struct hmm_dmirror_cmd cmd = {
-		.addr = (uintptr_t)buf, .ptr = (uintptr_t)data,
-		.npages = PAGES(len),
-	};
-	int rc;
-
-	do
-		rc = cmd_raw(mirror[device], number, &cmd);
-	while (rc == -EINTR);
-	return rc;
-}
-
-#define CALL(device, name, len) call(device, HMM_DMIRROR_##name, len, data)
+#define CALL(device, name, len) DMIRROR(mirror[device], name, buf, len, data)
 
 TEST_F(mirrors, other_devices_use_coherent_memory_in_place)
 {
@@ -629,12 +613,12 @@ TEST_F(mirrors, exclusive_access_migrates_coherent_pages_back)
 	ASSERT_EQ(0, CALL(2, MIGRATE_TO_DEV, LEN));
 	ASSERT_EQ(0, CALL(3, EXCLUSIVE, len));
 	EXPECT_EQ(-1, pages_check(data, len, 1));
-	EXPECT_EQ(-EPERM, call(3, HMM_DMIRROR_CHECK_EXCLUSIVE, len, NULL));
+	EXPECT_EQ(-EPERM, DMIRROR(mirror[3], CHECK_EXCLUSIVE, buf, len, NULL));
 	EXPECT_EQ(0, count_at(HOST, buf + len, LEN - len));
 	/* The exclusive access does not block the eviction. */
-	ASSERT_EQ(0, call(2, HMM_DMIRROR_RELEASE, LEN, NULL));
+	ASSERT_EQ(0, DMIRROR(mirror[2], RELEASE, buf, LEN, NULL));
 	EXPECT_LEFT(HOST, buf, LEN, 1);
-	EXPECT_EQ(0, call(3, HMM_DMIRROR_CHECK_EXCLUSIVE, len, NULL));
+	EXPECT_EQ(0, DMIRROR(mirror[3], CHECK_EXCLUSIVE, buf, len, NULL));
 }
 
 TEST_F(mirrors, exclusive_access_to_a_page_in_a_pipe_is_ebusy)

@@ -7,8 +7,7 @@
  */
 #include <sys/ioctl.h>
 
-#include <lib/test_hmm_uapi.h>
-
+#include "lib/dmirror.h"
 #include "lib/fixture.h"
 #include "lib/loop.h"
 #include "lib/uffd.h"
@@ -26,23 +25,6 @@ static int open_dmirror(unsigned int number)
 	snprintf(path, sizeof(path), "/dev/hmm_dmirror%u", number);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
-}
-
-static int call(int fd, unsigned int number, const void *addr, size_t len,
-		void *data, struct hmm_dmirror_cmd *result)
-{
-	struct hmm_dmirror_cmd cmd = {
-		.addr = (uintptr_t)addr, .ptr = (uintptr_t)data,
-		.npages = PAGES(len), .cpages = 12345, .faults = 12345,
-	};
-	int rc;
-
-	do
-		rc = cmd_raw(fd, number, &cmd);
-	while (rc == -EINTR);
-	if (result)
-		*result = cmd;
-	return rc;
 }
 
 /* Two devices, and two coherent devices if there is memory for them. */
@@ -110,16 +92,14 @@ FIXTURE_TEARDOWN(dmirror)
 }
 
 /* Calls of one of the files with @data, and without outputs. */
-#define CALL_FD(fd, name, addr, len) \
-	call(fd, HMM_DMIRROR_##name, addr, len, data, NULL)
-#define CALL(device, name, addr, len) \
-	CALL_FD(files[device], name, addr, len)
-#define CALL_RESULT(device, name, addr, len) \
-	call(files[device], HMM_DMIRROR_##name, addr, len, data, &result)
+#define CALL_FD(fd, name, addr, len) DMIRROR(fd, name, addr, len, data)
+#define CALL(device, name, addr, len) CALL_FD(files[device], name, addr, len)
+#define CALL_RESULT(device, name, addr, len)				\
+	dmirror_call(files[device], HMM_DMIRROR_##name, addr, len,	\
+		     data, &result)
 /* 0 if the first file's exclusive access to a page has ended, or -EPERM. */
 #define CHECK_EXCLUSIVE(addr) \
-	call(files[0], HMM_DMIRROR_CHECK_EXCLUSIVE, addr, PAGE_BYTES, NULL, \
-	     NULL)
+	DMIRROR(files[0], CHECK_EXCLUSIVE, addr, PAGE_BYTES, NULL)
 
 /* --- ownership of files --------------------------------------------------- */
 
@@ -185,17 +165,18 @@ TEST_F(dmirror, wrong_arguments_are_einval)
 	for (unsigned int number = 0; number < 10; number++) {
 		unsigned int nr = _IOWR('H', number, struct hmm_dmirror_cmd);
 
+		EXPECT_EQ(-EINVAL, dmirror_call(files[0], nr, buf + 8,
+						PAGE_BYTES, data, NULL));
 		EXPECT_EQ(-EINVAL,
-			  call(files[0], nr, buf + 8, PAGE_BYTES, data, NULL));
-		EXPECT_EQ(-EINVAL, call(files[0], nr, buf, 0, data, NULL));
+			  dmirror_call(files[0], nr, buf, 0, data, NULL));
 		cmd = (struct hmm_dmirror_cmd){
 			.addr = (uintptr_t)buf, .npages = (1ULL << 52) + 1,
 		};
 		EXPECT_EQ(-EINVAL, cmd_raw(files[0], nr, &cmd));
 		EXPECT_EQ(-EFAULT, cmd_raw(files[0], nr, NULL));
 	}
-	EXPECT_EQ(-EINVAL, call(files[0], _IOWR('H', 10, cmd), buf, PAGE_BYTES,
-				data, NULL));
+	EXPECT_EQ(-EINVAL, dmirror_call(files[0], _IOWR('H', 10, cmd), buf,
+					PAGE_BYTES, data, NULL));
 }
 
 TEST_F(dmirror, range_that_needs_too_much_memory_is_enomem)
@@ -212,8 +193,8 @@ TEST_F(dmirror, errors_match_the_kernels_driver)
 	ASSERT_EQ(0, mprotect(at, BLOCK_BYTES, PROT_NONE));
 	ASSERT_EQ(0, mprotect(at + BLOCK_BYTES, BLOCK_BYTES, PROT_READ));
 	ASSERT_EQ(0, munmap(at + 2 * BLOCK_BYTES, PAGE_BYTES));
-	EXPECT_EQ(-EFAULT,
-		  call(fd, HMM_DMIRROR_READ, at, PAGE_BYTES, data, &result));
+	EXPECT_EQ(-EFAULT, dmirror_call(fd, HMM_DMIRROR_READ, at, PAGE_BYTES,
+					data, &result));
 	/* A failed call does not write its outputs. */
 	EXPECT_EQ(12345, result.faults);
 	EXPECT_EQ(-EFAULT, CALL_FD(fd, WRITE, at, PAGE_BYTES));
@@ -228,8 +209,8 @@ TEST_F(dmirror, errors_match_the_kernels_driver)
 	EXPECT_EQ(-EFAULT, CALL_FD(fd, READ, at, PAGE_BYTES));
 	EXPECT_EQ(-EFAULT, CALL_FD(fd, WRITE, at, PAGE_BYTES));
 	EXPECT_EQ(-EINVAL, CALL_FD(fd, MIGRATE_TO_DEV, at, PAGE_BYTES));
-	EXPECT_EQ(-EFAULT, call(fd, HMM_DMIRROR_READ, at + PAGE_BYTES,
-				PAGE_BYTES, NULL, NULL));
+	EXPECT_EQ(-EFAULT,
+		  DMIRROR(fd, READ, at + PAGE_BYTES, PAGE_BYTES, NULL));
 }
 
 /* --- ranges --------------------------------------------------------------- */
@@ -331,8 +312,7 @@ TEST_F(dmirror, snapshot_of_a_hole_faults_nothing_in)
 	if ((char *)bytes < hole + len && (char *)bytes + PAGES(len) > hole)
 		SKIP(return, "the buffer overlaps the hole");
 	memset(bytes, 1, 64);
-	EXPECT_EQ(0, call(files[0], HMM_DMIRROR_SNAPSHOT, hole, 1UL << 30,
-			  bytes, NULL));
+	EXPECT_EQ(0, DMIRROR(files[0], SNAPSHOT, hole, 1UL << 30, bytes));
 	EXPECT_EQ(HMM_DMIRROR_PROT_ERROR, bytes[0]);
 	EXPECT_EQ(HMM_DMIRROR_PROT_ERROR, bytes[PAGES(1UL << 30) - 1]);
 	munmap(bytes, PAGES(len));
@@ -352,8 +332,7 @@ TEST_F(dmirror, close_migrates_pages_back)
 static int child_releases(int fd, char *buf)
 {
 	fd = open_dmirror(0);
-	return fd < 0 ? fd : call(fd, HMM_DMIRROR_RELEASE, buf, PAGE_BYTES,
-				  NULL, NULL);
+	return fd < 0 ? fd : DMIRROR(fd, RELEASE, buf, PAGE_BYTES, NULL);
 }
 
 TEST_F(dmirror, release_migrates_back_pages_of_all_processes)
@@ -473,8 +452,8 @@ static int call_served(struct worker *worker, unsigned int number,
 	int rc;
 
 	do
-		rc = call(worker->fd, number, worker->page, PAGE_BYTES, data,
-			  NULL);
+		rc = dmirror_call(worker->fd, number, worker->page, PAGE_BYTES,
+				  data, NULL);
 	while (rc == -EBUSY && --tries);
 	return rc;
 }
@@ -492,8 +471,7 @@ static void work_once(struct worker *worker, uint64_t *data, uint64_t *round)
 	else if (how == 2)
 		rc = CALL_FD(worker->fd, EXCLUSIVE, buf, BLOCK_BYTES);
 	else if (how == 3)
-		rc = call(worker->fd, HMM_DMIRROR_RELEASE, buf, BLOCK_BYTES,
-			  NULL, NULL);
+		rc = DMIRROR(worker->fd, RELEASE, buf, BLOCK_BYTES, NULL);
 	if (rc && rc != -ENOENT && rc != -EBUSY)
 		worker->error = "something else";
 	data[0] = 0;
@@ -552,8 +530,7 @@ TEST_F(dmirror, devices_on_one_block_lose_no_write)
 static void evict(void *unused)
 {
 	(void)unused;
-	call(files[devices - 1], HMM_DMIRROR_RELEASE, buf, PAGE_BYTES, NULL,
-	     NULL);
+	DMIRROR(files[devices - 1], RELEASE, buf, PAGE_BYTES, NULL);
 }
 
 static void migrate(void *data)

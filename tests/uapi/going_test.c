@@ -5,8 +5,7 @@
  * wherever fork, exit and mremap have left them. Open files of a removed device
  * return ENODEV. Loads and removes the modules.
  */
-#include <lib/test_hmm_uapi.h>
-
+#include "lib/dmirror.h"
 #include "lib/faulty.h"
 #include "lib/fixture.h"
 
@@ -521,19 +520,6 @@ FIXTURE_TEARDOWN(drivers)
 	EXPECT_EQ(0, module_remove("hmmrt_faulty"));
 }
 
-static int dmirror_call(int fd, unsigned int call, void *addr, void *data)
-{
-	struct hmm_dmirror_cmd cmd = {
-		.addr = (uintptr_t)addr, .ptr = (uintptr_t)data, .npages = 1,
-	};
-	int rc;
-
-	do
-		rc = cmd_raw(fd, call, &cmd);
-	while (rc == -EINTR);
-	return rc;
-}
-
 /* Each device reads what the previous one wrote, wherever the page is. */
 TEST_F(drivers, four_take_turns_on_one_word)
 {
@@ -546,16 +532,16 @@ TEST_F(drivers, four_take_turns_on_one_word)
 		ASSERT_EQ(0, faulty_read(self->faulty, word, &found));
 		ASSERT_EQ(value, found);
 		ASSERT_EQ(0, faulty_write(self->faulty, word, ++value));
-		ASSERT_EQ(0, dmirror_call(self->dmirror, HMM_DMIRROR_READ, word,
-					  data));
+		ASSERT_EQ(0,
+			  DMIRROR(self->dmirror, READ, word, PAGE_BYTES, data));
 		ASSERT_EQ(value, data[0]);
 		data[0] = ++value;
 		if (round % 3 == 1)
-			dmirror_call(self->dmirror, HMM_DMIRROR_MIGRATE_TO_DEV,
-				     word, data);
+			DMIRROR(self->dmirror, MIGRATE_TO_DEV, word, PAGE_BYTES,
+				data);
 		data[0] = value;
-		ASSERT_EQ(0, dmirror_call(self->dmirror, HMM_DMIRROR_WRITE, word,
-					  data));
+		ASSERT_EQ(0, DMIRROR(self->dmirror, WRITE, word, PAGE_BYTES,
+				     data));
 		if (round % 3 == 2)
 			ASSERT_EQ(value++, (*word)++);
 	}
@@ -605,8 +591,8 @@ static void *dmirror_work(void *arg)
 	while (!worker->rc && (!worker->rounds || time(NULL) < worker->end)) {
 		uint64_t seen;
 
-		rc = dmirror_call(worker->dmirror, HMM_DMIRROR_READ,
-				  worker->page, data);
+		rc = DMIRROR(worker->dmirror, READ, worker->page, PAGE_BYTES,
+			     data);
 		/* Other threads always invalidated first: nothing was read. */
 		if (rc == -EBUSY)
 			continue;
@@ -616,8 +602,8 @@ static void *dmirror_work(void *arg)
 		if (!worker->rc && seen < last)
 			worker->rc = -EILSEQ;
 		last = seen;
-		rc = dmirror_call(worker->dmirror, HMM_DMIRROR_MIGRATE_TO_DEV,
-				  worker->page, data);
+		rc = DMIRROR(worker->dmirror, MIGRATE_TO_DEV, worker->page,
+			     PAGE_BYTES, data);
 		if (rc && rc != -ENOENT && rc != -EBUSY)
 			worker->rc = rc;
 		worker->rounds++;

@@ -6,8 +6,7 @@
  * of entry a page is mapped, and fails allocations on request. Loads and
  * removes the module.
  */
-#include <lib/test_hmm_uapi.h>
-
+#include "lib/dmirror.h"
 #include "lib/fixture.h"
 
 #define DEVICE_MIB	"64"
@@ -47,24 +46,6 @@ static bool kernel_has_large_device_pages(void)
 	       kernel_has("zap_special_vma_range");
 }
 
-static int call(int fd, unsigned int number, const void *addr, size_t len,
-		void *data, uint64_t *cpages)
-{
-	struct hmm_dmirror_cmd cmd = {
-		.addr = (uintptr_t)addr,
-		.ptr = (uintptr_t)data,
-		.npages = len / PAGE_BYTES,
-	};
-	int rc;
-
-	do
-		rc = cmd_raw(fd, number, &cmd);
-	while (rc == -EINTR);
-	if (cpages)
-		*cpages = cmd.cpages;
-	return rc;
-}
-
 FIXTURE(thp) {
 	int fd;
 	bool large;		/* device memory has large pages */
@@ -83,8 +64,7 @@ static long count_bits(int fd, const void *addr, size_t len, uint8_t bits)
 	uint8_t bytes[BLOCK_PAGES];
 	long found = 0;
 
-	if (n > BLOCK_PAGES ||
-	    call(fd, HMM_DMIRROR_SNAPSHOT, addr, len, bytes, NULL))
+	if (n > BLOCK_PAGES || DMIRROR(fd, SNAPSHOT, addr, len, bytes))
 		return -1;
 	for (size_t i = 0; i < n; i++)
 		found += (bytes[i] & bits) == bits;
@@ -152,8 +132,8 @@ FIXTURE_TEARDOWN(thp)
  */
 static bool go_to_device(const FIXTURE_DATA(thp) *self, bool whole)
 {
-	return !call(self->fd, HMM_DMIRROR_MIGRATE_TO_DEV, self->buf,
-		     BLOCK_BYTES, self->data, NULL) &&
+	return !DMIRROR(self->fd, MIGRATE_TO_DEV, self->buf, BLOCK_BYTES,
+			self->data) &&
 	       on_device(self->fd, self->buf, BLOCK_BYTES) == (long)BLOCK_PAGES &&
 	       huge_pages(self->fd, self->buf) ==
 		       (whole ? (long)BLOCK_PAGES : 0);
@@ -176,12 +156,12 @@ TEST_F(thp, cpu_fault_migrates_back_at_the_same_size)
 
 TEST_F(thp, migrate_to_sys_migrates_back_at_the_same_size)
 {
-	uint64_t moved;
+	struct hmm_dmirror_cmd result;
 
 	ASSERT_TRUE(go_to_device(self, self->large));
-	ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_MIGRATE_TO_SYS, self->buf,
-			  BLOCK_BYTES, self->data, &moved));
-	ASSERT_EQ(BLOCK_PAGES, moved);
+	ASSERT_EQ(0, dmirror_call(self->fd, HMM_DMIRROR_MIGRATE_TO_SYS,
+				  self->buf, BLOCK_BYTES, self->data, &result));
+	ASSERT_EQ(BLOCK_PAGES, result.cpages);
 	ASSERT_EQ(self->large ? BLOCK_PAGES : 0,
 		  huge_pages(self->fd, self->buf));
 	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 1));
@@ -235,8 +215,8 @@ TEST_F(thp, cpu_reads_what_the_device_wrote)
 {
 	ASSERT_TRUE(go_to_device(self, self->large));
 	pages_fill(self->data, BLOCK_BYTES, 7000);
-	ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_WRITE, self->buf, BLOCK_BYTES,
-			  self->data, NULL));
+	ASSERT_EQ(0,
+		  DMIRROR(self->fd, WRITE, self->buf, BLOCK_BYTES, self->data));
 	ASSERT_EQ(BLOCK_PAGES, on_device(self->fd, self->buf, BLOCK_BYTES));
 	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 7000));
 }
@@ -274,10 +254,8 @@ TEST_F(thp, write_to_read_only_part_is_refused_and_rest_is_written)
 	ASSERT_TRUE(go_to_device(self, self->large));
 	ASSERT_EQ(0, mprotect(part, PART, PROT_READ));
 	pages_fill(self->data, PART, 500);
-	ASSERT_EQ(-EPERM, call(self->fd, HMM_DMIRROR_WRITE, part, PART,
-			       self->data, NULL));
-	ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_WRITE, self->buf, PART,
-			  self->data, NULL));
+	ASSERT_EQ(-EPERM, DMIRROR(self->fd, WRITE, part, PART, self->data));
+	ASSERT_EQ(0, DMIRROR(self->fd, WRITE, self->buf, PART, self->data));
 	ASSERT_EQ(-1, pages_check(self->buf, PART, 500));
 	ASSERT_EQ(-1, pages_check(part, BLOCK_BYTES - PART, 1 + 16));
 }
@@ -332,16 +310,15 @@ TEST_F(thp, fork_separates_parent_and_child)
 				  1 + 16));
 	/* The device writes the parent's pages. */
 	pages_fill(self->data, BLOCK_BYTES, 4000);
-	ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_WRITE, self->buf, BLOCK_BYTES,
-			  self->data, NULL));
+	ASSERT_EQ(0,
+		  DMIRROR(self->fd, WRITE, self->buf, BLOCK_BYTES, self->data));
 	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 4000));
 }
 
 TEST_F(thp, without_a_large_device_page_parts_migrate)
 {
-	ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_FLAGS, self->buf,
-			  HMM_DMIRROR_FLAG_FAIL_ALLOC * PAGE_BYTES, NULL,
-			  NULL));
+	ASSERT_EQ(0, DMIRROR(self->fd, FLAGS, self->buf,
+			     HMM_DMIRROR_FLAG_FAIL_ALLOC * PAGE_BYTES, NULL));
 	ASSERT_TRUE(go_to_device(self, false));
 	ASSERT_EQ(-1, pages_check(self->data, BLOCK_BYTES, 1));
 	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 1));
@@ -350,9 +327,8 @@ TEST_F(thp, without_a_large_device_page_parts_migrate)
 TEST_F(thp, without_a_large_host_page_cpu_faults_migrate_parts)
 {
 	ASSERT_TRUE(go_to_device(self, self->large));
-	ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_FLAGS, self->buf,
-			  HMM_DMIRROR_FLAG_FAIL_ALLOC * PAGE_BYTES, NULL,
-			  NULL));
+	ASSERT_EQ(0, DMIRROR(self->fd, FLAGS, self->buf,
+			     HMM_DMIRROR_FLAG_FAIL_ALLOC * PAGE_BYTES, NULL));
 	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 1));
 	ASSERT_EQ(0, on_device(self->fd, self->buf, BLOCK_BYTES));
 	ASSERT_EQ(0, huge_pages(self->fd, self->buf));
@@ -369,9 +345,8 @@ TEST_F(thp, without_a_large_host_page_any_page_can_fault_first)
 	uint64_t word;
 
 	ASSERT_TRUE(go_to_device(self, self->large));
-	ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_FLAGS, self->buf,
-			  HMM_DMIRROR_FLAG_FAIL_ALLOC * PAGE_BYTES, NULL,
-			  NULL));
+	ASSERT_EQ(0, DMIRROR(self->fd, FLAGS, self->buf,
+			     HMM_DMIRROR_FLAG_FAIL_ALLOC * PAGE_BYTES, NULL));
 	memcpy(&word, self->buf + touched * PAGE_BYTES, sizeof(word));
 	ASSERT_EQ(1 + touched, word);
 	ASSERT_EQ(16, BLOCK_PAGES - on_device(self->fd, self->buf, BLOCK_BYTES));
@@ -384,15 +359,14 @@ TEST_F(thp, without_a_large_host_page_any_page_can_fault_first)
 
 TEST_F(thp, without_a_large_host_page_migrate_to_sys_moves_parts)
 {
-	uint64_t moved;
+	struct hmm_dmirror_cmd result;
 
 	ASSERT_TRUE(go_to_device(self, self->large));
-	ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_FLAGS, self->buf,
-			  HMM_DMIRROR_FLAG_FAIL_ALLOC * PAGE_BYTES, NULL,
-			  NULL));
-	ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_MIGRATE_TO_SYS, self->buf,
-			  BLOCK_BYTES, self->data, &moved));
-	ASSERT_EQ(BLOCK_PAGES, moved);
+	ASSERT_EQ(0, DMIRROR(self->fd, FLAGS, self->buf,
+			     HMM_DMIRROR_FLAG_FAIL_ALLOC * PAGE_BYTES, NULL));
+	ASSERT_EQ(0, dmirror_call(self->fd, HMM_DMIRROR_MIGRATE_TO_SYS,
+				  self->buf, BLOCK_BYTES, self->data, &result));
+	ASSERT_EQ(BLOCK_PAGES, result.cpages);
 	ASSERT_EQ(0, huge_pages(self->fd, self->buf));
 	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 1));
 }
@@ -407,8 +381,8 @@ TEST_F(thp, fragmented_device_memory_takes_parts)
 	for (unsigned int i = 0; i < DEVICE_BLOCKS; i++) {
 		char *block = all + i * BLOCK_BYTES;
 
-		ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_MIGRATE_TO_DEV, block,
-				  BLOCK_BYTES, self->data, NULL));
+		ASSERT_EQ(0, DMIRROR(self->fd, MIGRATE_TO_DEV, block,
+				     BLOCK_BYTES, self->data));
 	}
 	for (unsigned int i = 0; i < DEVICE_BLOCKS; i++)
 		ASSERT_EQ(0, madvise(all + i * BLOCK_BYTES + PAGE_BYTES,
@@ -436,10 +410,10 @@ TEST_F(thp, chunk_is_reused_for_large_and_single_pages)
 		ASSERT_EQ(0, munmap(self->buf, BLOCK_BYTES));
 
 		pages_fill(small + PART, len, 100);
-		ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_MIGRATE_TO_DEV,
-				  small + PART, len, self->data, NULL));
-		ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_RELEASE, small,
-				  PAGE_BYTES, NULL, NULL));
+		ASSERT_EQ(0, DMIRROR(self->fd, MIGRATE_TO_DEV, small + PART,
+				     len, self->data));
+		ASSERT_EQ(0,
+			  DMIRROR(self->fd, RELEASE, small, PAGE_BYTES, NULL));
 		ASSERT_EQ(0, on_device(self->fd, small, BLOCK_BYTES));
 		ASSERT_EQ(-1, pages_check(small + PART, len, 100));
 
@@ -452,8 +426,7 @@ TEST_F(thp, chunk_is_reused_for_large_and_single_pages)
 TEST_F(thp, release_migrates_back_at_the_same_size)
 {
 	ASSERT_TRUE(go_to_device(self, self->large));
-	ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_RELEASE, self->buf, PAGE_BYTES,
-			  NULL, NULL));
+	ASSERT_EQ(0, DMIRROR(self->fd, RELEASE, self->buf, PAGE_BYTES, NULL));
 	ASSERT_EQ(0, on_device(self->fd, self->buf, BLOCK_BYTES));
 	ASSERT_EQ(self->large ? BLOCK_PAGES : 0,
 		  huge_pages(self->fd, self->buf));
@@ -471,8 +444,8 @@ TEST_F(thp, several_threads_fault_at_the_same_time)
 	void *wrong;
 
 	for (unsigned int round = 0; round < ROUNDS; round++) {
-		ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_MIGRATE_TO_DEV,
-				  self->buf, BLOCK_BYTES, self->data, NULL));
+		ASSERT_EQ(0, DMIRROR(self->fd, MIGRATE_TO_DEV, self->buf,
+				     BLOCK_BYTES, self->data));
 		for (unsigned int i = 0; i < THREADS; i++)
 			threads[i] = THREAD(check_all, self->buf);
 		for (unsigned int i = 0; i < THREADS; i++) {
