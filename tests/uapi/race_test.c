@@ -26,12 +26,6 @@ FIXTURE_SETUP(race)
 
 DEVICES_FIXTURE_TEARDOWN(race)
 
-static bool map_again(void *addr, size_t len)
-{
-	return mmap(addr, len, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-		    0) == addr;
-}
-
 /*
  * The owner replaces a page again and again and writes a new number to it. The
  * device never reads a number of an earlier page.
@@ -45,7 +39,7 @@ TEST_F(race, device_never_reads_a_replaced_page)
 	 * loops below.
 	 */
 	for (uint64_t i = 1; i <= 10 || time(NULL) < self->end; i++) {
-		ASSERT_TRUE(i & 1 ? map_again(word, PAGE_BYTES) :
+		ASSERT_TRUE(i & 1 ? map_anon_at(word, PAGE_BYTES) :
 				    !madvise(word, PAGE_BYTES, MADV_DONTNEED));
 		ASSERT_VALUE(0, dev_read(A, word));
 		*word = i;
@@ -66,7 +60,7 @@ TEST_F(race, device_never_reads_replaced_page_beside_busy_page)
 	for (unsigned int lane = 1; lane < LANES; lane++)
 		agent_post(agent_of(A), lane, AGENT_ADD, neighbour, 2);
 	for (uint64_t i = 1; i <= 10 || time(NULL) < self->end; i++) {
-		ASSERT_TRUE(map_again(word, PAGE_BYTES));
+		ASSERT_TRUE(map_anon_at(word, PAGE_BYTES));
 		ASSERT_VALUE(0, dev_read(A, word));
 		*word = i;
 		ASSERT_VALUE(i, dev_read(A, word));
@@ -99,7 +93,7 @@ static void change_something(void *arg)
 		count = pages - first;
 	switch (rand_r(&c->seed) % 7) {
 	case 0:
-		if (!map_again(addr, count * PAGE_BYTES))
+		if (!map_anon_at(addr, count * PAGE_BYTES))
 			c->error = "mmap";
 		break;
 	case 1:
