@@ -141,6 +141,20 @@ static void hold_end(struct __test_metadata *_metadata)
 	ASSERT_DONE(wait_for(0));
 }
 
+/* All other lanes read one page while lane 0 is held up. */
+static void read_together(struct __test_metadata *_metadata)
+{
+	char *page = block_at(FREE_BLOCK);
+
+	pages_fill(page, PAGE_BYTES, 7);
+	ASSERT_TRUE(hold_start());
+	for (unsigned int lane = 1; lane < LANES; lane++)
+		post_read(lane, page);
+	hold_end(_metadata);
+	for (unsigned int lane = 1; lane < LANES; lane++)
+		ASSERT_VALUE(7, wait_for(lane));
+}
+
 /* --- forming batches ------------------------------------------------------ */
 
 TEST_F(batch, single_fault_is_served_at_once_as_a_batch)
@@ -160,17 +174,10 @@ TEST_F(batch, single_fault_is_served_at_once_as_a_batch)
 
 TEST_F(batch, faults_on_one_page_are_merged)
 {
-	char *page = block_at(FREE_BLOCK);
 	struct hmmrt_stats before, after;
 
-	pages_fill(page, PAGE_BYTES, 7);
 	before = stats_of(A);
-	ASSERT_TRUE(hold_start());
-	for (unsigned int lane = 1; lane < LANES; lane++)
-		post_read(lane, page);
-	hold_end(_metadata);
-	for (unsigned int lane = 1; lane < LANES; lane++)
-		ASSERT_VALUE(7, wait_for(lane));
+	read_together(_metadata);
 	after = stats_of(A);
 	EXPECT_LE(OTHERS - 1, after.out_merged_faults - before.out_merged_faults);
 	EXPECT_GT(after.out_device_faults - before.out_device_faults,
@@ -182,16 +189,8 @@ TEST_F(batch, faults_on_one_page_are_merged)
 
 TEST_F(batch, merging_can_be_disabled)
 {
-	char *page = block_at(FREE_BLOCK);
-
 	ASSERT_EQ(0, set_knob(A, HMMRT_KNOB_FAULT_COALESCE, 0));
-	pages_fill(page, PAGE_BYTES, 7);
-	ASSERT_TRUE(hold_start());
-	for (unsigned int lane = 1; lane < LANES; lane++)
-		post_read(lane, page);
-	hold_end(_metadata);
-	for (unsigned int lane = 1; lane < LANES; lane++)
-		ASSERT_VALUE(7, wait_for(lane));
+	read_together(_metadata);
 	EXPECT_EQ(0, stats_of(A).out_merged_faults);
 }
 
@@ -384,16 +383,8 @@ TEST_F(batch, policy_batch_flush_replays_after_each_batch)
  */
 TEST_F(batch, flush_completes_faults_on_mapped_pages)
 {
-	char *page = block_at(FREE_BLOCK);
-
 	ASSERT_EQ(0, set_knob(A, HMMRT_KNOB_FAULT_BATCH_COUNT, 1));
-	pages_fill(page, PAGE_BYTES, 7);
-	ASSERT_TRUE(hold_start());
-	for (unsigned int lane = 1; lane < LANES; lane++)
-		post_read(lane, page);
-	hold_end(_metadata);
-	for (unsigned int lane = 1; lane < LANES; lane++)
-		ASSERT_VALUE(7, wait_for(lane));
+	read_together(_metadata);
 	EXPECT_EQ(OTHERS - 1, stats_of(A).out_flushed_faults);
 	EXPECT_EQ(0, stats_of(A).out_merged_faults);
 }
