@@ -13,7 +13,7 @@ readonly VERBS='need|feed|speed|seed|shed|embed|proceed|exceed|bring|string|ring
 check_subject() {
 	local verb
 	((${#2} <= 72)) || echo "commit $1: the subject has ${#2} characters, more than 72: $2"
-	if ! [[ $2 =~ ^[A-Za-z0-9_.,/\ -]+:\ ([a-z][a-z-]*)\  ]]; then
+	if ! [[ $2 =~ ^[A-Za-z0-9_.,/\ -]+:\ ([a-z][a-z\'-]*)\  ]]; then
 		echo "commit $1: the subject is not 'area: do what': $2"
 		return
 	fi
