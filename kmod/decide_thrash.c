@@ -120,7 +120,7 @@ void hmmrt_thrashing_moved_in(struct hmmrt_request *req, u64 began)
  * @dev: the device that had the touched page
  * @knobs: of that device, at the touched page
  * @start: first address
- * @end: behind the last one
+ * @end: end of the range, exclusive
  * @began: when it began, see hmmrt_now_us()
  *
  * Context: block->migrate is held; the caller has a page of @dev.

@@ -85,7 +85,7 @@ struct hmmrt_region_cache {
  * The memory of a device. @used_pages is the sum over all chunks, so it lies
  * between what @partial_chunks and @full_chunks can have at least and at most.
  * It is also the sum over @charged_accounts, which are @nr_charged accounts.
- * When the device goes, all chunks are free and have no memory behind them.
+ * When the device goes, all chunks are free, and no memory backs them.
  */
 struct hmmrt_vram {
 	spinlock_t lock;		/* protects the lists and all chunks */
@@ -113,7 +113,7 @@ struct hmmrt_vram {
 	struct hmmrt_eviction *eviction;	/* see move_evict.h */
 	bool trimming;	/* a chunk being trimmed is on no list */
 
-	struct mutex populate;		/* putting memory behind chunks */
+	struct mutex populate;		/* backing chunks with memory */
 	/* Adding regions; taken with no other hmmrt lock held. */
 	struct mutex grow;
 	u64 size;

@@ -3,7 +3,7 @@
  * Lost pages: replacements for device memory that could not be read when its
  * device was removed.
  *
- * Model      A lost page is a page of device memory with nothing behind it: no
+ * Model      A lost page is a page of device memory that nothing backs: no
  *            device and no system memory, only its struct page. A process keeps
  *            an entry for it, which fork() copies and munmap() removes like any
  *            other. A CPU access to it gets SIGBUS. The pgmap's owner is not

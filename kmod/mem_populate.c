@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The memory behind chunks, which the driver provides.
+ * The memory that backs chunks, which the driver provides.
  *
- * Populate   The driver puts real memory behind a chunk when its first page is
+ * Populate   The driver backs a chunk with real memory when its first page is
  *            allocated. vram->populate serialises that.
  * Trim       It may take the memory back some time after the last page was
  *            freed, so that an unused device costs little. A chunk is on no
@@ -23,7 +23,7 @@
 #define TRIM_KEEP	4
 
 /*
- * Put memory behind a chunk of which pages have just been allocated. Context:
+ * Back a chunk with memory, of which pages have just been allocated. Context:
  * may sleep. Return: 0, -EINTR, or the error of the driver.
  */
 int hmmrt_chunk_populate(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
@@ -132,8 +132,8 @@ void hmmrt_vram_wait_trimmed(struct hmmrt_device *dev)
 }
 
 /*
- * Have all memory that is behind chunks abandoned: nothing trims or populates it
- * any more. Context: may sleep; nothing allocates memory of the device.
+ * Abandon all memory that backs chunks: nothing trims or populates it any more.
+ * Context: may sleep; nothing allocates memory of the device.
  */
 void hmmrt_vram_abandon(struct hmmrt_device *dev)
 {

@@ -23,7 +23,7 @@ static void pgmap_release_range(const struct dev_pagemap *pgmap)
 }
 
 /*
- * Reserve addresses with nothing behind them, so that nothing else uses them.
+ * Reserve addresses that no memory backs, so that nothing else uses them.
  */
 static int pgmap_init_private(struct dev_pagemap *pgmap,
 			      struct hmmrt_device *dev, u64 size)

@@ -4,7 +4,7 @@
  *
  * Model      Device memory is divided into regions, and regions into chunks. A
  *            region gets struct pages when they are first needed
- *            (mem_region.c). The driver puts real memory behind a chunk when
+ *            (mem_region.c). The driver backs a chunk with real memory when
  *            its first page is allocated, and may take it back after the last
  *            one was freed (mem_populate.c). Coherent memory has an address
  *            that the driver supplied: there is nothing to populate, and the
@@ -413,8 +413,8 @@ static struct hmmrt_chunk *vram_take_whole(struct hmmrt_account *account,
  * @account: the account to charge; it says which device
  * @extent: locked, or of an object that no other thread has seen
  * @reserved: a chunk that is reserved for this, or NULL
- * @shortfall: out: why there is none; HMMRT_SHORTFALL_NONE if there was no
- *	memory behind it
+ * @shortfall: out: why there is none; HMMRT_SHORTFALL_NONE if no memory
+ *	backs it
  *
  * Context: process context, may sleep; the mmap_lock may be held.
  * Return: the chunk, for hmmrt_vram_put_chunk(), with undefined contents; or

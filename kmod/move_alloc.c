@@ -184,7 +184,7 @@ static void alloc_check(const unsigned long *wanted, unsigned int first,
  * hmmrt_request_alloc_pages() - allocate device memory for a request
  * @req: its memory.wanted says for which pages of its window
  * @first: first page of the window to consider
- * @end: behind the last one
+ * @end: the page after the last one
  * @pages: out: by page from @first on; for hmmrt_vram_free_unused()
  * @near: a neighbour that is on the device already, or NULL
  * @got: out: how many were found

@@ -357,7 +357,7 @@ static vm_fault_t cpu_fault(struct vm_fault *vmf, struct hmmrt_space *space,
 }
 
 /*
- * The instruction of the process, in a system call the one behind it. 0 if the
+ * The instruction of the process, in a system call the one after it. 0 if the
  * kernel or another process touched the page.
  */
 static unsigned long cpu_fault_ip(const struct vm_fault *vmf)

@@ -233,7 +233,7 @@ static void evict_copy(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 
 	/*
 	 * No entry to copy: the pages were allocated but not filled yet, or all
-	 * freed. The chunk may have no memory behind it.
+	 * freed. The chunk may have no memory that backs it.
 	 */
 	if (!evict_alloc(evict, dev->numa_node))
 		return;

@@ -634,7 +634,7 @@ static void spans_revoke(struct hmmrt_space *space, unsigned long start,
  * hmmrt_span_revoke() - take away what devices have mapped of a range
  * @space: of the process
  * @start: first address
- * @end: behind the last one
+ * @end: end of the range, exclusive
  *
  * The devices fault again and get new entries. The core's sequence does not
  * change, but each block counts an invalidation under its lock, so that a

@@ -7,7 +7,7 @@
  */
 #ifndef HMM_CUDA_CUDA_H
 #define HMM_CUDA_CUDA_H
-/* Programs ask for this name before they use what the header has. */
+/* Programs test for this macro before they use the header. */
 #define __cuda_cuda_h__
 
 #include "host_defines.h"

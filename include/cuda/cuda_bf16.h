@@ -2,7 +2,7 @@
 /* Numbers of 16 bits that are the upper half of a float, for device and host code. */
 #ifndef HMM_CUDA_CUDA_BF16_H
 #define HMM_CUDA_CUDA_BF16_H
-/* Programs ask for this name before they use what the header has. */
+/* Programs test for this macro before they use the header. */
 #define __CUDA_BF16_H__
 
 #include "cuda_runtime.h"

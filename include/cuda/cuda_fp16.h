@@ -2,7 +2,7 @@
 /* Numbers of 16 bits with 11 significant ones, for device and host code. */
 #ifndef HMM_CUDA_CUDA_FP16_H
 #define HMM_CUDA_CUDA_FP16_H
-/* Programs ask for this name before they use what the header has. */
+/* Programs test for this macro before they use the header. */
 #define __CUDA_FP16_H__
 
 #include "cuda_runtime.h"

@@ -6,7 +6,7 @@
  */
 #ifndef HMM_CUDA_CUDA_RUNTIME_API_H
 #define HMM_CUDA_CUDA_RUNTIME_API_H
-/* Programs ask for this name before they use what the header has. */
+/* Programs test for this macro before they use the header. */
 #define __CUDA_RUNTIME_API_H__
 
 #include "driver_types.h"

@@ -6,7 +6,7 @@
  */
 #ifndef HMM_CUDA_DRIVER_TYPES_H
 #define HMM_CUDA_DRIVER_TYPES_H
-/* Programs ask for this name before they use what the header has. */
+/* Programs test for this macro before they use the header. */
 #define __DRIVER_TYPES_H__
 
 #include "host_defines.h"

@@ -2,7 +2,7 @@
 /* make_float4() and its relatives: vectors from their elements. */
 #ifndef HMM_CUDA_VECTOR_FUNCTIONS_H
 #define HMM_CUDA_VECTOR_FUNCTIONS_H
-/* Programs ask for this name before they use what the header has. */
+/* Programs test for this macro before they use the header. */
 #define __VECTOR_FUNCTIONS_H__
 
 #include "vector_types.h"

@@ -2,7 +2,7 @@
 /* Vectors of one to four elements, and dim3, with CUDA's alignments. */
 #ifndef HMM_CUDA_VECTOR_TYPES_H
 #define HMM_CUDA_VECTOR_TYPES_H
-/* Programs ask for this name before they use what the header has. */
+/* Programs test for this macro before they use the header. */
 #define __VECTOR_TYPES_H__
 
 #include "host_defines.h"

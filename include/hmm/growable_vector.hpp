@@ -17,9 +17,9 @@
 
 namespace hmm {
 
-/// Owns a vector in memory of a device. It grows by mapping more memory behind
+/// Owns a vector in memory of a device. It grows by mapping more memory after
 /// its elements: without reserve(), it has addresses for all memory of the
-/// device, if the process has as many. If the addresses behind those that it has
+/// device, if the process has as many. If the addresses after those that it has
 /// are taken, it reserves a larger range, and maps the same memory there: nothing
 /// is copied in either case.
 ///
@@ -143,7 +143,7 @@ class growable_vector {
 
     [[nodiscard]] std::byte* start() const noexcept { return reinterpret_cast<std::byte*>(data_); }
 
-    /// Reserves the addresses behind the reserved ones, if they are free.
+    /// Reserves the addresses after the reserved ones, if they are free.
     bool extend(std::size_t wanted) {
         if (ranges_.empty()) return false;
         ranges_.reserve(ranges_.size() + 1);
@@ -154,7 +154,7 @@ class growable_vector {
         return true;
     }
 
-    /// Maps all memory in @fresh, and @more behind it unless NULL. Then the old
+    /// Maps all memory in @fresh, and @more after it unless NULL. Then the old
     /// mappings and ranges go.
     void move_to(address_range&& fresh, physical_memory* more) {
         std::vector<address_range> ranges;

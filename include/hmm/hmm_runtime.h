@@ -356,7 +356,7 @@ HMM_API hmmError_t hmmEventCreate(hmmEvent_t* event);
  */
 HMM_API hmmError_t hmmEventCreateWithFlags(hmmEvent_t* event, unsigned int flags);
 /*
- * Records the event behind all work queued in @stream. The call replaces the
+ * Records the event after all work queued in @stream. The call replaces the
  * previous recording. hmmErrorInvalidResourceHandle for a stream of another
  * device.
  */

@@ -67,7 +67,7 @@ concept kernel = std::invocable<Stored&, Argument>;
 template <class Range>
 concept indexed_range = std::ranges::random_access_range<Range> && std::ranges::sized_range<Range>;
 
-/// A type of numbers: bool and characters are none.
+/// A type of numbers, which excludes bool and characters.
 template <class T>
 concept number = std::integral<T> && requires(T value) {
     std::cmp_less(value, value);

@@ -109,7 +109,7 @@ class stream_ref {
     void record(event_ref after) const {
         check(hmmEventRecord(after.get(), handle_), "stream record");
     }
-    /// Records a new event behind all work that is queued in the stream.
+    /// Records a new event after all work that is queued in the stream.
     [[nodiscard]] event record() const {
         const scoped_device use(where());
         event result;

@@ -116,7 +116,7 @@ HMM_CUDA_BOTH Wide __hmm_bessel_i(int order, Wide x) {
     return std::isinf(size) ? x * x * sign : sign * result;
 }
 
-/* The root of the sum of squares. An infinite number counts more than one that is none. */
+/* The root of the sum of squares. Infinity takes precedence over NaN. */
 template <class Wide>
 HMM_CUDA_BOTH Wide __hmm_root_of_sum(Wide a, Wide b, Wide c, Wide d) {
     if (std::isinf(a) || std::isinf(b) || std::isinf(c) || std::isinf(d))

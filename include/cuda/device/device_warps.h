@@ -131,7 +131,7 @@ HMM_CUDA_DEVICE unsigned int __match_all_sync(unsigned int mask, T value, int* s
     return *same ? found : 0;
 }
 
-/* Of an object of any size, what the lane @source gave. */
+/* Returns the value that the lane @source passed; objects can have any size. */
 template <class T>
 HMM_CUDA_DEVICE T __hmm_shuffle_object(unsigned int mask, const T& value, unsigned int source) {
     static_assert(std::is_trivially_copyable_v<T>,

@@ -83,7 +83,7 @@ HMM_CUDA_BOTH HMM_HALF __hmm_half_nan(HMM_HALF) {
     return HMM_HALF_RAW{0x7fff};
 }
 
-/* Between 0 and 1; 0 for what is no number. */
+/* Clamped to [0, 1]; 0 for NaN. */
 HMM_CUDA_BOTH HMM_HALF __hmm_saturated(HMM_HALF x) {
     const float value = __hmm_half_value(x);
     return value > 0.0F ? value < 1.0F ? x : __hmm_half_truth(x, true) : __hmm_half_truth(x, false);
@@ -122,8 +122,8 @@ HMM_CUDA_BOTH HMM_HALF2 __hcmadd(HMM_HALF2 a, HMM_HALF2 b, HMM_HALF2 c) {
 }
 
 /*
- * Comparisons. Those with u are true for what is no number, too. Of pairs there are
- * 1 and 0 as numbers, bits, and if both are true.
+ * Comparisons. Those with u are true for NaN, too. For pairs there are results as
+ * numbers, 1 and 0, as bits, and as one truth value for both.
  */
 #define HMM_HALF_COMPARE(name, result)                                                             \
     HMM_CUDA_BOTH bool __h##name(HMM_HALF left, HMM_HALF right) {                                  \
@@ -154,7 +154,7 @@ HMM_HALF_COMPARE(gtu, !(a <= b))
 HMM_HALF_COMPARE(geu, !(a < b))
 #undef HMM_HALF_COMPARE
 
-/* -0 is less than 0. With _nan, what is no number counts; otherwise the other one does. */
+/* -0 is less than 0. With _nan, NaN is returned; otherwise the other operand. */
 HMM_CUDA_BOTH HMM_HALF __hmax(HMM_HALF a, HMM_HALF b) {
     if (__hisnan(a)) return __hisnan(b) ? __hmm_half_nan(a) : b;
     if (__heq(a, b)) return (a.__x & 0x8000) != 0 ? b : a;

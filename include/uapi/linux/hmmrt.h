@@ -176,7 +176,7 @@ struct hmmrt_info {
  * @out_numa_node: nearest NUMA node of the host, -1 if none
  * @out_memory_bytes: size of the device memory
  * @out_used_bytes: device memory that currently holds pages of a process
- * @out_backed_bytes: device memory that currently has host memory behind it
+ * @out_backed_bytes: device memory that host memory currently backs
  * @out_name: NUL-terminated name. The device node is /dev/@out_name.
  * @out_properties: HMMRT_PROPERTY_*
  * @out_evictions: chunks evicted to free device memory, since registration
