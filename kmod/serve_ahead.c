@@ -15,8 +15,8 @@
  *            delays, until something else is invalidated: then all such blocks
  *            are retried at once.
  * Use        Such an entry does not mean that the page was used. So the page is
- *            not marked accessed and does not become dirty. A clean page is
- *            mapped read-only.
+ *            not marked accessed, and a page that has a clean copy does not
+ *            become dirty: it is mapped read-only.
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>

@@ -402,8 +402,16 @@ static hmmrt_pte_t make_pte(struct hmmrt_request *req, unsigned long pfn,
 	if (!may_map(req, dev))
 		return 0;
 	if (req->args.ahead && !dev) {
+		struct folio *folio = page_folio(page);
+
 		if (!is_dirty_anyway(page))
 			pte &= ~HMMRT_PTE_WRITE;
+		/*
+		 * A clean one may be on the list of pages that MADV_FREE has
+		 * freed, of which the core would drop what the device writes.
+		 */
+		if ((pte & HMMRT_PTE_WRITE) && !folio_test_dirty(folio))
+			folio_mark_dirty(folio);
 		return pte | pte_target(req->binding, dev, cache, page);
 	}
 	if ((!dev || hmmrt_device_is_coherent(dev)) && !is_zero_page(page))

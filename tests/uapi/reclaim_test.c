@@ -135,6 +135,25 @@ TEST_F(pressure, device_writes_to_lazily_freed_pages_survive)
 	munmap(ballast, ballast_len);
 }
 
+/*
+ * The same for pages that are mapped ahead, which the device writes to without a
+ * fault. They are so few that they are still on a list of this CPU then: the
+ * core doesn't show yet that they may be dropped.
+ */
+TEST_F(pressure, device_writes_to_lazily_freed_pages_mapped_ahead_survive)
+{
+	const size_t len = 8 * PAGE_BYTES;
+	char *buf = ANON(len);
+
+	pages_fill(buf, len, 1);
+	ASSERT_EQ(0, madvise(buf, len, MADV_FREE));
+	ASSERT_EQ(0, advise_at(buf, len, SET_ACCESSED_BY, A));
+	ASSERT_DONE(dev_fill(A, buf, len, 50));
+	ASSERT_AT(HOST, buf, len);
+	reclaim();
+	ASSERT_EQ(-1, pages_check(buf, len, 50));
+}
+
 /* The same on the device. The CPU moves the pages back before the pressure. */
 TEST_F(pressure, lazily_freed_pages_migrated_back_survive)
 {
