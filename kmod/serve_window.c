@@ -407,8 +407,8 @@ static hmmrt_pte_t make_pte(struct hmmrt_request *req, unsigned long pfn,
 		if (!is_dirty_anyway(page))
 			pte &= ~HMMRT_PTE_WRITE;
 		/*
-		 * A clean one may be on the list of pages that MADV_FREE has
-		 * freed, of which the core would drop what the device writes.
+		 * MADV_FREE may have put a clean page on a list of this CPU.
+		 * The core would drop it, and what the device writes to it.
 		 */
 		if ((pte & HMMRT_PTE_WRITE) && !folio_test_dirty(folio))
 			folio_mark_dirty(folio);

@@ -393,7 +393,7 @@ TEST_F(evict, victim_that_became_a_pinned_object_is_none)
 	int go[2], ready[2], rest;
 
 	ASSERT_EQ(0, madvise(buf, VICTIMS * BLOCK_BYTES, MADV_NOHUGEPAGE));
-	/* A page that all of them shared would take seconds to evict. */
+	/* A page that hundreds of processes share takes seconds to evict. */
 	ASSERT_EQ(0, madvise(buf, VICTIMS * BLOCK_BYTES, MADV_DONTFORK));
 	ASSERT_EQ(0, pipe2(go, O_CLOEXEC));
 	ASSERT_EQ(0, pipe2(ready, O_CLOEXEC));
