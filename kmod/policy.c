@@ -33,18 +33,18 @@
 
 #include "policy.h"
 
+/*
+ * Count the bits of an aligned power of two: a part of a word, or whole words.
+ */
 static unsigned int density_weight(const unsigned long *map, unsigned int first,
 				   unsigned int count)
 {
-	unsigned int end = first + count;
-	unsigned int bit = first;
-	unsigned int n = 0;
+	const unsigned long *words = map + BIT_WORD(first);
 
-	while ((bit = find_next_bit(map, end, bit)) < end) {
-		n++;
-		bit++;
-	}
-	return n;
+	if (count >= BITS_PER_LONG)
+		return bitmap_weight(words, count);
+	return hweight_long((*words >> first % BITS_PER_LONG) &
+			    GENMASK(count - 1, 0));
 }
 
 static struct hmmrt_policy_decision make_decision(enum hmmrt_policy_want want,

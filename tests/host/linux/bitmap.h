@@ -6,6 +6,7 @@
 #include <linux/types.h>
 
 #define BITS_PER_LONG		64
+#define BIT_WORD(n)		((n) / BITS_PER_LONG)
 #define BITS_TO_LONGS(n)	(((n) + BITS_PER_LONG - 1) / BITS_PER_LONG)
 #define DECLARE_BITMAP(name, bits) unsigned long name[BITS_TO_LONGS(bits)]
 
@@ -23,6 +24,22 @@ static inline unsigned long find_next_bit(const unsigned long *map,
 static inline bool test_bit(long bit, const unsigned long *map)
 {
 	return map[bit / BITS_PER_LONG] & BIT(bit % BITS_PER_LONG);
+}
+
+static inline unsigned int hweight_long(unsigned long word)
+{
+	return (unsigned int)__builtin_popcountl(word);
+}
+
+/* Checks one bit at a time, so that @bits need not be whole words. */
+static inline unsigned int bitmap_weight(const unsigned long *map,
+					 unsigned int bits)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < bits; i++)
+		n += test_bit(i, map);
+	return n;
 }
 
 #endif
