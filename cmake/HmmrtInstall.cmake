@@ -23,7 +23,8 @@ if(HMMRT_STRIP)
 endif()
 install(DIRECTORY include/hmm DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY include/cuda DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hmmrt)
-install(FILES include/uapi/linux/hmmrt.h include/uapi/linux/hmmrt_event.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/linux)
+install(FILES include/uapi/linux/hmmrt.h include/uapi/linux/hmmrt_event.h include/uapi/linux/hmmrt_knob.h
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/linux)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/hmmrt)
 install(EXPORT hmmrtTargets NAMESPACE hmmrt:: DESTINATION ${package_dir})
@@ -78,7 +79,8 @@ function(hmmrt_stage component)
   add_custom_target(hmmrt-stage-${component} ALL DEPENDS ${stamp})
 endfunction()
 
-file(GLOB_RECURSE public_headers CONFIGURE_DEPENDS include/hmm/* include/cuda/* include/uapi/linux/hmmrt.h include/uapi/linux/hmmrt_event.h)
+file(GLOB_RECURSE public_headers CONFIGURE_DEPENDS include/hmm/* include/cuda/* include/uapi/linux/hmmrt.h
+     include/uapi/linux/hmmrt_event.h include/uapi/linux/hmmrt_knob.h)
 set(library hmmrt-shared hmmrt-static hmmcuda hmmcuda-shared)
 if(TARGET hmmrt-manual)
   list(APPEND library hmmrt-manual)

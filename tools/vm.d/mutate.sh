@@ -31,7 +31,7 @@ build_mutants() {
 run_mutants_on_host() {
 	local number place
 	(cd "$1" && step "tests/host with mutants" gcc -w -O1 -pthread -I"$REPO/tests/host" -I"$REPO/tests/model" \
-		-Ikmod -Ikmod/simgpu -Iinclude -o "$2/host" -x c kmod/policy*.c kmod/simgpu/dpt.c "$REPO"/tests/host/*.c \
+		-Ikmod -Ikmod/simgpu -Iinclude -Iinclude/uapi -o "$2/host" -x c kmod/policy*.c kmod/simgpu/dpt.c "$REPO"/tests/host/*.c \
 		-x c++ -std=c++20 "$REPO"/tests/host/*_test.cpp -x none -lgtest_main -lgtest -lstdc++ -lm) || return
 	while read -r number place _; do
 		[[ $place == kmod/policy* ]] || continue
