@@ -14,7 +14,7 @@
  * Release    The devices' entries of a thrash-pinned block stay until they are
  *            taken away. So such blocks are on a list of the space, and a work
  *            takes the entries away when the pin ends. The next touch decides
- *            again.
+ *            again. Unmapping pages that had moved ends the pin, too.
  */
 #include <linux/hrtimer.h>
 #include <linux/jiffies.h>
@@ -287,6 +287,10 @@ void hmmrt_pins_stop(struct hmmrt_space *space)
 {
 	struct hmmrt_block *block;
 
+	/* Memory may still be unmapped. */
+	spin_lock(&space->works_lock);
+	space->pins.ended = true;
+	spin_unlock(&space->works_lock);
 	cancel_delayed_work_sync(&space->pins.release);
 	while ((block = pins_take(space, &space->pins.blocks)))
 		hmmrt_block_put(block);

@@ -149,6 +149,7 @@ struct hmmrt_pins {
 	struct list_head blocks;
 	unsigned long when;	/* time in jiffies at which @release runs */
 	struct delayed_work release;
+	bool ended;	/* @release is no longer queued */
 };
 
 /* Blocks of addresses at which nothing is mapped any more; see space_reap.c. */
@@ -461,8 +462,8 @@ void hmmrt_history_note(struct hmmrt_block *block, unsigned long addr,
 			unsigned int n, u64 word);
 void hmmrt_history_note_evicted(struct hmmrt_block *block, unsigned int first,
 				unsigned int n);
-void hmmrt_history_forget(struct hmmrt_block *block, unsigned int first,
-			  unsigned int n);
+void hmmrt_history_unmapped(struct hmmrt_block *block, unsigned int first,
+			    unsigned int n);
 void hmmrt_history_tell(struct hmmrt_block *block, unsigned int index,
 			u32 location, struct hmmrt_page *page);
 u64 hmmrt_now_us(void);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Why and when the pages of a block last moved, and how many of them a device
- * had to give up.
+ * Why and when the pages of a block last moved, how many of them a device had to
+ * give up, and when a block forgets what it learned from that.
  *
  * Model      There is one word per page: time, cause, and the location that the
  *            page moved to. The current location comes from the page table. If
  *            it differs from the word, something else moved the page, and the
  *            word is ignored. The word is cleared when the mapping is removed.
+ * Unmapped   Memory that is mapped later where pages that moved were is other
+ *            memory: thrash pins and what led to them don't apply to it.
  * Memory     Allocated when the first page of a block is about to move. If the
  *            allocation fails there is no history.
  * Locking    Words are written under block->migrate, or by an evictor that has
@@ -80,16 +82,82 @@ void hmmrt_history_note_evicted(struct hmmrt_block *block, unsigned int first,
 		WRITE_ONCE(history->words[i], word);
 }
 
-/* Clear the words of pages with a mapping that is being removed. */
-void hmmrt_history_forget(struct hmmrt_block *block, unsigned int first,
-			  unsigned int n)
+/*
+ * Clear the words of pages with a mapping that is being removed. Returns whether
+ * one of them had ever moved.
+ */
+static bool history_forget(struct hmmrt_block *block, unsigned int first,
+			   unsigned int n)
 {
 	/* Pairs with hmmrt_history_prepare(). */
 	struct hmmrt_history *history = smp_load_acquire(&block->history);
+	bool moved = false;
 	unsigned int i;
 
-	for (i = first; history && i < first + n; i++)
+	for (i = first; history && i < first + n; i++) {
+		moved |= history->words[i];
 		WRITE_ONCE(history->words[i], 0);
+	}
+	return moved;
+}
+
+/* Make the work that releases thrash pins run now. */
+static void pins_release_now(struct hmmrt_space *space)
+{
+	spin_lock(&space->works_lock);
+	if (!space->pins.ended) {
+		space->pins.when = jiffies;
+		mod_delayed_work(hmmrt_wq, &space->pins.release, 0);
+	}
+	spin_unlock(&space->works_lock);
+}
+
+/* End a pin now. Its release takes the entries away that are left. */
+static bool pin_end(u64 *pinned_until)
+{
+	if (*pinned_until)
+		*pinned_until = min(*pinned_until, hmmrt_now_us());
+	return *pinned_until;
+}
+
+/**
+ * hmmrt_history_unmapped() - the mapping of pages is being removed
+ * @block: of the pages
+ * @first: index of the first one
+ * @n: number of pages
+ *
+ * If some of them had moved, forget that the block thrashes. What other pages of
+ * it have to do with that isn't known; they are found to thrash again.
+ * Context: block->lock is held.
+ */
+void hmmrt_history_unmapped(struct hmmrt_block *block, unsigned int first,
+			    unsigned int n)
+{
+	struct hmmrt_policy_thrashing *thrashing = &block->thrashing;
+	bool pinned;
+	unsigned int id;
+
+	lockdep_assert_held(&block->lock);
+	if (!history_forget(block, first, n))
+		return;
+	pinned = pin_end(&thrashing->pinned_until);
+	if (pinned)
+		thrashing->resets = 0;
+	else
+		*thrashing = (struct hmmrt_policy_thrashing){};
+	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
+		struct hmmrt_policy_refaults *refaults;
+
+		if (!block->maps[id])
+			continue;
+		refaults = &block->maps[id]->refaults;
+		if (pin_end(&refaults->pinned_until))
+			pinned = true;
+		else
+			*refaults = (struct hmmrt_policy_refaults){};
+	}
+	if (pinned)
+		pins_release_now(block->span->space);
 }
 
 /* Fill in cause and time for a page of the block that is at @location now. */

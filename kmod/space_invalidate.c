@@ -446,13 +446,12 @@ static unsigned long span_unmap(struct hmmrt_span *span, struct taking *taking,
 		if (taking->evictor)
 			evicted = block_evicted(block, taking);
 		touched |= block_unmap(block, taking, evicted);
+		if (range && range->event == MMU_NOTIFY_UNMAP) {
+			block_page_range(block, taking->start, taking->end,
+					 &first, &count);
+			hmmrt_history_unmapped(block, first, count);
+		}
 		mutex_unlock(&block->lock);
-		if (!range || range->event != MMU_NOTIFY_UNMAP)
-			continue;
-		/* Memory mapped here later has not moved yet. */
-		block_page_range(block, taking->start, taking->end, &first,
-				 &count);
-		hmmrt_history_forget(block, first, count);
 	}
 	return touched;
 }
