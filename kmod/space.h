@@ -462,6 +462,8 @@ void hmmrt_history_note(struct hmmrt_block *block, unsigned long addr,
 			unsigned int n, u64 word);
 void hmmrt_history_note_evicted(struct hmmrt_block *block, unsigned int first,
 				unsigned int n);
+bool hmmrt_history_has(struct hmmrt_block *block, unsigned int first,
+		       unsigned int n, u32 device_id);
 void hmmrt_history_unmapped(struct hmmrt_block *block, unsigned int first,
 			    unsigned int n);
 void hmmrt_history_tell(struct hmmrt_block *block, unsigned int index,

@@ -83,6 +83,24 @@ void hmmrt_history_note_evicted(struct hmmrt_block *block, unsigned int first,
 }
 
 /*
+ * Returns whether this space moved one of the pages to a device last. If so, and
+ * an evictor of the device meets them, they are there.
+ */
+bool hmmrt_history_has(struct hmmrt_block *block, unsigned int first,
+		       unsigned int n, u32 device_id)
+{
+	/* Pairs with hmmrt_history_prepare(). */
+	struct hmmrt_history *history = smp_load_acquire(&block->history);
+	unsigned int i;
+
+	for (i = first; history && i < first + n; i++)
+		if (history->words[i] &&
+		    FIELD_GET(WORD_LOCATION, history->words[i]) == device_id)
+			return true;
+	return false;
+}
+
+/*
  * Clear the words of pages with a mapping that is being removed. Returns whether
  * one of them had ever moved.
  */

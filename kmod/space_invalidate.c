@@ -368,7 +368,7 @@ static struct hmmrt_taken *evictor_take(struct hmmrt_evictor *evictor,
 	return taken;
 }
 
-/* Account for pages that a device evicts and had mapped. */
+/* Account for pages that a device evicts. */
 static void block_note_evicted(struct hmmrt_block *block, unsigned int first,
 			       unsigned int count,
 			       const struct hmmrt_evictor *evictor)
@@ -396,7 +396,9 @@ static void block_note_evicted(struct hmmrt_block *block, unsigned int first,
  * Handle pages of a block that a device evicts, before their entries are
  * removed. Runs under block->lock. The notifier runs before the pages move, and
  * also for spaces that merely had the pages once, for example before a fork.
- * Such a space has no entries of them, and the evictor has taken none from it.
+ * Such a space has not moved them there, has no entries of them, and the evictor
+ * has taken none from it. Pages that came by fork() or mremap() and have lost
+ * their entries since look the same, and don't count.
  * Return: whether all entries of the evicting device's memory have to go.
  */
 static bool block_evicted(struct hmmrt_block *block, struct taking *taking)
@@ -407,7 +409,9 @@ static bool block_evicted(struct hmmrt_block *block, struct taking *taking)
 	bool had, began = false;
 
 	block_page_range(block, taking->start, taking->end, &first, &count);
-	had = map_has(block->maps[evictor->dev->id], first, count);
+	/* A page may be there without an entry, due to advice or mprotect(). */
+	had = map_has(block->maps[evictor->dev->id], first, count) ||
+	      hmmrt_history_has(block, first, count, evictor->dev->id);
 	if (!taken && block_has(block, first, count)) {
 		taken = evictor_take(evictor, block);
 		began = taken;

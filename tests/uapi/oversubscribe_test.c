@@ -212,6 +212,89 @@ TEST_F(oversubscribe, duplicates_are_evicted)
 	EXPECT_EQ(-1, pages_check(buf, DEVICE_BYTES, 9));
 }
 
+/*
+ * Each chunk gets a part of every block. The first eviction takes the entries
+ * of all parts, but the pages that leave later count, too.
+ */
+TEST_F(oversubscribe, pages_of_all_chunks_of_a_block_count_as_evicted)
+{
+	const size_t part = 16 * PAGE_BYTES;
+	const size_t parts = DEVICE_BYTES / (AREA / BLOCK_BYTES) / part;
+	char *more = ANON(DEVICE_BYTES);
+
+	pages_fill(buf, AREA, 1);
+	ASSERT_EQ(0, advise_value(buf, AREA, SET_GRANULARITY, part));
+	for (size_t i = 0; i < parts; i++)
+		for (char *at = buf; at < buf + AREA; at += BLOCK_BYTES)
+			ASSERT_DONE(dev_read(A, at + i * part));
+	ASSERT_EQ((long)DEVICE_PAGES, count_at(A, buf, AREA));
+
+	PLACE(A, more, DEVICE_BYTES / 2, 1);
+	EXPECT_EQ(CHUNKS / 2, stats_of(A).out_evictions);
+	EXPECT_EQ((long)DEVICE_PAGES / 2, count_at(A, buf, AREA));
+	EXPECT_EQ(DEVICE_PAGES / 2, stats_of(A).out_evicted_pages);
+	EXPECT_EQ(-1, pages_check(buf, AREA, 1));
+}
+
+/* Take entries, and leave pages on the device. */
+static bool protect(char *addr, size_t len)
+{
+	return !mprotect(addr, len, PROT_READ) && !mprotect(addr, len, RW);
+}
+
+static bool give_advice(char *addr, size_t len)
+{
+	return !advise(addr, len, SET_READ_MOSTLY) &&
+	       !advise(addr, len, UNSET_READ_MOSTLY);
+}
+
+static bool (*const take[])(char *addr, size_t len) = { protect, give_advice };
+
+TEST_F(oversubscribe, pages_without_entries_count_as_evicted)
+{
+	char *more = FILLED(DEVICE_BYTES);
+
+	for (size_t i = 0; i < ARRAY_SIZE(take); i++) {
+		char *at = FILLED(DEVICE_BYTES);
+		uint64_t before;
+
+		TH_LOG("way %zu", i);
+		MOVE(HOST, more, DEVICE_BYTES);
+		MOVE(A, at, DEVICE_BYTES);
+		ASSERT_TRUE(take[i](at, DEVICE_BYTES));
+		ASSERT_AT(A, at, DEVICE_BYTES);
+		before = stats_of(A).out_evicted_pages;
+		MOVE(A, more, DEVICE_BYTES);
+		EXPECT_AT(HOST, at, DEVICE_BYTES);
+		EXPECT_EQ(DEVICE_PAGES,
+			  stats_of(A).out_evicted_pages - before);
+		EXPECT_EQ(-1, pages_check(at, DEVICE_BYTES, 1));
+		ASSERT_EQ(0, munmap(at, DEVICE_BYTES));
+	}
+}
+
+/* Pages that a child has, too, count once for each process that had them. */
+TEST_F(oversubscribe, pages_shared_by_fork_count_as_evicted)
+{
+	char *more = FILLED(DEVICE_BYTES);
+	struct gate go = GATE();
+	pid_t child;
+
+	PLACE(A, buf, DEVICE_BYTES, 1);
+	child = CHILD(!gate_wait(&go) ||
+		      pages_check(buf, DEVICE_BYTES, 1) != -1);
+	ASSERT_LT(0, child);
+	ASSERT_AT(A, buf, DEVICE_BYTES);
+	MOVE(A, more, DEVICE_BYTES);
+	EXPECT_EQ(DEVICE_PAGES, stats_of(A).out_evicted_pages);
+	ASSERT_TRUE(gate_open(&go));
+	EXPECT_EQ(0, process_wait(child));
+	/* The CPU moves the other pages back: those are not evicted. */
+	EXPECT_EQ(-1, pages_check(more, DEVICE_BYTES, 1));
+	MOVE(A, buf, DEVICE_BYTES);
+	EXPECT_EQ(DEVICE_PAGES, stats_of(A).out_evicted_pages);
+}
+
 #define HOT	(amount(3, 2) * BLOCK_BYTES)
 #define COLD	(AREA - HOT)
 
@@ -525,6 +608,33 @@ TEST_F(tiny, instruction_over_device_size_completes)
 TEST_F(tiny, instruction_with_duplicate_over_device_size_completes)
 {
 	try_to_copy(_metadata, true);
+}
+
+/*
+ * A block that was evicted again and again stays in system memory, but other
+ * memory at its address does not.
+ */
+TEST_F(tiny, thrashing_ends_with_the_memory)
+{
+	char *const blocks = (char *)area;
+	const size_t len = 2 * BLOCK_BYTES;
+
+	/* The pin lasts longer than the test, however slow the machine is. */
+	ASSERT_EQ(0, set_knob(A, HMMRT_KNOB_THRASHING_PIN, 100000));
+	ASSERT_EQ(0, set_knob(A, HMMRT_KNOB_THRASHING_EPOCH, 100000));
+	pages_fill(blocks, len, 1);
+	for (unsigned int i = 0; !stats_of(A).out_thrash_pins; i++) {
+		ASSERT_LT(i, 20);
+		ASSERT_DONE(dev_sum(A, blocks + i % 2 * BLOCK_BYTES,
+				    BLOCK_BYTES));
+	}
+	ASSERT_EQ(0, munmap(blocks, len));
+	ASSERT_TRUE(map_anon_at(blocks, len));
+	pages_fill(blocks, len, 1);
+	for (char *at = blocks; at < blocks + len; at += BLOCK_BYTES) {
+		ASSERT_DONE(dev_sum(A, at, BLOCK_BYTES));
+		EXPECT_AT(A, at, BLOCK_BYTES);
+	}
 }
 
 TEST_HARNESS_MAIN

@@ -64,7 +64,10 @@ static void turn(FIXTURE_DATA(thrash) *self, struct __test_metadata *_metadata)
 static void turn_until_pinned(FIXTURE_DATA(thrash) *self,
 			      struct __test_metadata *_metadata)
 {
-	for (unsigned int round = 0; !stats_of(A).out_thrash_pins; round++) {
+	const uint64_t pins = stats_of(A).out_thrash_pins;
+
+	for (unsigned int round = 0; stats_of(A).out_thrash_pins == pins;
+	     round++) {
 		ASSERT_LT(round, ROUNDS);
 		turn(self, _metadata);
 	}
@@ -131,6 +134,85 @@ TEST_F_TIMEOUT(thrash, prefetch_ends_the_pin, 500)
 	ASSERT_EQ(self->expected, *self->word);
 	ASSERT_EQ(HOST, location(self));
 	ASSERT_VALUE(self->expected, dev_read(A, self->word));
+	EXPECT_EQ(id_of(A), location(self));
+}
+
+/* A work releases pins. */
+static bool unpinned(uint64_t times)
+{
+	for (unsigned int i = 0; i < LIMIT_S * 1000; i++) {
+		if (stats_of(A).out_thrash_unpins == times)
+			return true;
+		usleep(1000);
+	}
+	return false;
+}
+
+static bool unmap_first(void *addr, size_t len)
+{
+	return !munmap(addr, len) && map_anon_at(addr, len);
+}
+
+static bool move_away(void *addr, size_t len)
+{
+	void *to = arena_anon(len);
+
+	return to &&
+	       mremap(addr, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, to) ==
+		       to &&
+	       map_anon_at(addr, len);
+}
+
+static bool map_over(void *addr, size_t len)
+{
+	return map_anon_at(addr, len);
+}
+
+/* What ends memory, and puts other memory at its address. */
+static bool (*const replace[])(void *addr, size_t len) = {
+	unmap_first,
+	map_over,
+	move_away,
+};
+
+/* Other memory at the same address has not moved back and forth. */
+TEST_F_TIMEOUT(thrash, pin_ends_with_its_memory, 500)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(replace); i++) {
+		TH_LOG("way %zu", i);
+		turn_until_pinned(self, _metadata);
+		ASSERT_EQ(HOST, location(self));
+		ASSERT_TRUE(replace[i]((void *)self->word, 2 * BLOCK_BYTES));
+		self->expected = 0;
+		turn(self, _metadata);
+		EXPECT_EQ(id_of(A), location(self));
+		EXPECT_TRUE(unpinned(1 + i));
+	}
+}
+
+/*
+ * Pages that never moved have no part in a pin. It goes with others, and so do
+ * the entries that were made because of it.
+ */
+TEST_F_TIMEOUT(thrash, pin_ends_with_pages_that_moved, 500)
+{
+	volatile uint64_t *const moved = self->word;
+	char *end = (char *)self->word + BLOCK_BYTES - GRANULE_BYTES;
+
+	pages_fill(end, PAGE_BYTES, 7);
+	turn_until_pinned(self, _metadata);
+	ASSERT_VALUE(7, dev_read(A, end));
+	self->word = (uint64_t *)end;
+	ASSERT_EQ(HOST, location(self));
+
+	ASSERT_EQ(0, munmap(end + PAGE_BYTES, PAGE_BYTES));
+	ASSERT_VALUE(7, dev_read(A, end));
+	ASSERT_EQ(HOST, location(self));
+	EXPECT_EQ(0, stats_of(A).out_thrash_unpins);
+
+	ASSERT_EQ(0, munmap((void *)moved, BLOCK_BYTES - GRANULE_BYTES));
+	ASSERT_TRUE(unpinned(1));
+	ASSERT_VALUE(7, dev_read(A, end));
 	EXPECT_EQ(id_of(A), location(self));
 }
 
