@@ -333,6 +333,7 @@ bool hmmrt_request_thrashes(struct hmmrt_request *req)
 	struct hmmrt_block_map *map = hmmrt_request_map(req);
 	struct hmmrt_policy_pace pace = pace_at(&req->policy.knobs, dev);
 	u64 there = hmmrt_account_used(req->binding->account);
+	u64 size = hmmrt_account_size(req->binding->account);
 	bool thrashes, before;
 	u64 until;
 
@@ -340,7 +341,7 @@ bool hmmrt_request_thrashes(struct hmmrt_request *req)
 	before = map->refaults.pinned_until;
 	thrashes = hmmrt_policy_thrashes(&map->refaults,
 					 atomic64_read(&req->binding->given_up),
-					 there, &pace);
+					 there, size, &pace);
 	until = map->refaults.pinned_until;
 	mutex_unlock(&req->window.block->lock);
 	if (thrashes && !before)

@@ -329,6 +329,7 @@ struct hmmrt_account *hmmrt_account_get(struct hmmrt_device *dev,
 void hmmrt_account_put(struct hmmrt_account *account);
 u64 hmmrt_account_left(struct hmmrt_account *account);
 u64 hmmrt_account_used(const struct hmmrt_account *account);
+u64 hmmrt_account_size(struct hmmrt_account *account);
 bool hmmrt_account_is_full(struct hmmrt_account *account);
 void hmmrt_account_refused(struct hmmrt_account *account);
 void hmmrt_account_evicted(struct hmmrt_account *account, unsigned int pages);

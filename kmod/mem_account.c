@@ -87,6 +87,20 @@ u64 hmmrt_account_used(const struct hmmrt_account *account)
 	return used;
 }
 
+/*
+ * Return how many pages the account may have on a device that nobody else uses.
+ */
+u64 hmmrt_account_size(struct hmmrt_account *account)
+{
+	struct hmmrt_vram *vram = &account->dev->vram;
+	u64 size;
+
+	spin_lock_irq(&vram->lock);
+	size = account->share.used + account_left(account_tightest(account));
+	spin_unlock_irq(&vram->lock);
+	return min(size, vram->size >> PAGE_SHIFT);
+}
+
 /* Count a refusal at the account with the tightest limit. */
 void hmmrt_account_refused(struct hmmrt_account *account)
 {

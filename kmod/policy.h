@@ -273,7 +273,8 @@ void hmmrt_policy_forget(struct hmmrt_policy_thrashing *thrashing);
 void hmmrt_policy_evicted(struct hmmrt_policy_refaults *refaults, u64 evicted,
 			  u64 now);
 bool hmmrt_policy_thrashes(struct hmmrt_policy_refaults *refaults, u64 evicted,
-			   u64 there, const struct hmmrt_policy_pace *pace);
+			   u64 there, u64 size,
+			   const struct hmmrt_policy_pace *pace);
 bool hmmrt_policy_is_below(u64 pages, u64 used, unsigned int percent);
 
 /* Rank of memory that must not be evicted. */

@@ -45,6 +45,14 @@
 #define NAP_MAX			1000000ull
 
 /*
+ * The amounts below are for devices of up to 256 MiB. A larger device has more
+ * of each in proportion, because it takes that much longer to evict half of it,
+ * and that many more lanes work on it. Times grow up to a factor: a large device
+ * also evicts more in a second, and a pin must not outlast the program.
+ */
+#define REFAULT_DEVICE		(128ull * HMMRT_POLICY_BLOCK_PAGES)
+#define REFAULT_TIME_FACTOR	64ull
+/*
  * Pages that one instruction, and those of its neighbours, may need at a time.
  */
 #define REFAULT_PAGES		(8ull * HMMRT_POLICY_BLOCK_PAGES)
@@ -228,20 +236,37 @@ void hmmrt_policy_evicted(struct hmmrt_policy_refaults *refaults, u64 evicted,
 	refaults->away = true;
 }
 
+/* How many pages may be evicted before a re-fault, if it is soon. */
+static u64 refault_pages(u64 there, u64 size)
+{
+	u64 least = REFAULT_PAGES * max(size, REFAULT_DEVICE) / REFAULT_DEVICE;
+
+	return max(there / 2, least);
+}
+
+/* @us for a device of @size pages. */
+static u64 refault_scale(u64 us, u64 size)
+{
+	return us * clamp(size, REFAULT_DEVICE,
+			  REFAULT_TIME_FACTOR * REFAULT_DEVICE) /
+	       REFAULT_DEVICE;
+}
+
 /* Threads read the clock in another order than they come here. */
 static u64 refault_pin_time(const struct hmmrt_policy_refaults *refaults,
-			    const struct hmmrt_policy_pace *pace)
+			    u64 size, const struct hmmrt_policy_pace *pace)
 {
 	u64 took = pace->now - min(pace->now, refaults->since);
 
 	return max(hmmrt_policy_pin_time(pace),
-		   min(REFAULT_PIN * took, REFAULT_PIN_MAX));
+		   min(REFAULT_PIN * took,
+		       refault_scale(REFAULT_PIN_MAX, size)));
 }
 
 /*
  * A device touched pages that may have been evicted. Returns true if they are
  * better left in system memory. @there is how many pages the process has on the
- * device.
+ * device, and @size how many it may have there.
  *
  * A touch is soon after the eviction if fewer pages than half of @there were
  * evicted in between, and no epoch has passed. As the oldest pages are evicted
@@ -251,15 +276,18 @@ static u64 refault_pin_time(const struct hmmrt_policy_refaults *refaults,
  * must come to an end.
  */
 bool hmmrt_policy_thrashes(struct hmmrt_policy_refaults *refaults, u64 evicted,
-			   u64 there, const struct hmmrt_policy_pace *pace)
+			   u64 there, u64 size,
+			   const struct hmmrt_policy_pace *pace)
 {
+	u64 epoch = max(epoch_of(pace), refault_scale(REFAULT_TIME, size));
+
 	if (refaults->pinned_until)
 		return pace->now < refaults->pinned_until;
 	if (!refaults->away)
 		return false;
 	refaults->away = false;
-	if (evicted - refaults->evicted >= max(there / 2, REFAULT_PAGES) ||
-	    pace->now >= refaults->when + max(epoch_of(pace), REFAULT_TIME)) {
+	if (evicted - refaults->evicted >= refault_pages(there, size) ||
+	    pace->now >= refaults->when + epoch) {
 		refaults->soon = 0;
 		return false;
 	}
@@ -267,6 +295,7 @@ bool hmmrt_policy_thrashes(struct hmmrt_policy_refaults *refaults, u64 evicted,
 		refaults->since = refaults->when;
 	if (refaults->soon < pace->knobs->of[HMMRT_KNOB_THRASHING_THRESHOLD])
 		return false;
-	refaults->pinned_until = pace->now + refault_pin_time(refaults, pace);
+	refaults->pinned_until =
+		pace->now + refault_pin_time(refaults, size, pace);
 	return true;
 }

@@ -20,10 +20,12 @@ void evicted_at(hmmrt_policy_refaults* refaults, std::uint64_t evicted, std::uin
     hmmrt_policy_evicted(refaults, evicted * HMMRT_POLICY_BLOCK_PAGES, now);
 }
 
+// @there and @size, too: what the process has of the device, and all of it.
 bool thrashes_after(hmmrt_policy_refaults* refaults, std::uint64_t evicted, std::uint64_t there,
-                    const hmmrt_policy_pace* pace) {
+                    const hmmrt_policy_pace* pace, std::uint64_t size = 64) {
     return hmmrt_policy_thrashes(refaults, evicted * HMMRT_POLICY_BLOCK_PAGES,
-                                 there * HMMRT_POLICY_BLOCK_PAGES, pace);
+                                 there * HMMRT_POLICY_BLOCK_PAGES, size * HMMRT_POLICY_BLOCK_PAGES,
+                                 pace);
 }
 
 constexpr unsigned granule = HMMRT_POLICY_GRANULE_PAGES;
@@ -388,7 +390,8 @@ class SmallDevice {
             const hmmrt_policy_pace pace = {&knobs_, now, lapse};
             const u64 pinned_until = refaults_[which].pinned_until;
             if (pinned_until != 0 && now >= pinned_until) refaults_[which] = {}; // released
-            if (thrashes_after(&refaults_[which], evictions_, chunks_, &pace)) return false;
+            if (thrashes_after(&refaults_[which], evictions_, chunks_, &pace, chunks_))
+                return false;
             moves_++;
             if (resident_.size() == chunks_) {
                 evictions_++;
@@ -557,6 +560,69 @@ TEST(Thrashing, OfWhatIsEvictedIsWithinAnEpoch) {
         }
         EXPECT_EQ(thrashes, pause < epoch);
     }
+}
+
+/// A device of a size, and the documented amounts for it.
+struct Amounts {
+    std::uint64_t chunks;    // 2 MiB each
+    std::uint64_t least;     // chunks evicted in between
+    std::uint64_t soon, pin; // in seconds
+};
+
+// Up to 256 MiB the amounts are the same. A larger device has more of all.
+constexpr Amounts amounts[] = {
+    {1, 8, 1, 10},        {8, 8, 1, 10},          {128, 8, 1, 10},
+    {129, 8, 1, 10},      {256, 16, 2, 20},       {4096, 256, 32, 320},
+    {8192, 512, 64, 640}, {40960, 2560, 64, 640}, {524288, 32768, 64, 640},
+};
+
+// Whether a block that is evicted and needed again at this distance is pinned.
+u64 pinned_for(u64 size, u64 there, u64 distance, u64 pause) {
+    const hmmrt_knobs knobs = default_knobs();
+    hmmrt_policy_refaults refaults = {};
+    u64 evicted = 0, now = 5000;
+    for (int i = 0; i < 3; i++) {
+        evicted_at(&refaults, evicted, now);
+        evicted += distance;
+        now += pause;
+        const hmmrt_policy_pace pace = {&knobs, now, lapse / 2};
+        if (thrashes_after(&refaults, evicted, there, &pace, size))
+            return refaults.pinned_until - now;
+    }
+    return 0;
+}
+
+TEST(Thrashing, OfWhatIsEvictedScalesWithTheDevice) {
+    for (const auto& [chunks, least, soon, pin] : amounts) {
+        // Of a process that has little there.
+        EXPECT_NE(pinned_for(chunks, 1, least - 1, 1000), 0u) << chunks;
+        EXPECT_EQ(pinned_for(chunks, 1, least + 1, 1000), 0u) << chunks;
+        // Of one that has all of it.
+        const u64 half = std::max(chunks / 2, least);
+        EXPECT_NE(pinned_for(chunks, chunks, half - 1, 1000), 0u) << chunks;
+        EXPECT_EQ(pinned_for(chunks, chunks, half + 1, 1000), 0u) << chunks;
+        // A second each, with a hundredth of it between: 129 chunks are a bit more than 128.
+        EXPECT_NE(pinned_for(chunks, chunks, 1, 990000 * soon), 0u) << chunks;
+        EXPECT_EQ(pinned_for(chunks, chunks, 1, 1010000 * soon), 0u) << chunks;
+        const u64 longest = pinned_for(chunks, chunks, 1, 990000 * soon);
+        EXPECT_GE(longest, 1000000 * pin) << chunks;
+        EXPECT_LE(longest, 1010000 * pin) << chunks;
+    }
+}
+
+// The knobs keep their meaning whatever the size of the device.
+TEST(Thrashing, OfWhatIsEvictedFollowsTheKnobsOfALargeDevice) {
+    hmmrt_knobs knobs = default_knobs();
+    knobs.of[HMMRT_KNOB_THRASHING_THRESHOLD] = 2;
+    knobs.of[HMMRT_KNOB_THRASHING_PIN] = 100000;
+    knobs.of[HMMRT_KNOB_THRASHING_EPOCH] = 100000;
+    const hmmrt_policy_pace pace = {&knobs, 99000000, lapse};
+    hmmrt_policy_refaults refaults = {};
+    for (int i = 1; i <= 2; i++) {
+        evicted_at(&refaults, 1, 0);
+        EXPECT_EQ(thrashes_after(&refaults, 1, 1, &pace, 524288), i == 2);
+    }
+    EXPECT_EQ(refaults.pinned_until, 99000000 + std::max<u64>(100000 * lapse, 4 * 99000000));
 }
 
 // No knob may keep an access that needs more memory than there is from

@@ -15,5 +15,6 @@
 		__typeof__(b) max_b = (b);	\
 		max_a > max_b ? max_a : max_b;	\
 	})
+#define clamp(a, low, high)	min(max(a, low), high)
 
 #endif
