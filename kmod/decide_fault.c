@@ -80,8 +80,15 @@ static struct hmmrt_policy_window policy_window(const struct hmmrt_request *req,
 					  &req->policy.knobs);
 }
 
-/* Shrink the window, the mapped part of the block, to what this fault maps. */
-void hmmrt_fault_window(struct hmmrt_request *req)
+static struct hmmrt_policy_window pages_of(const struct hmmrt_window *window)
+{
+	return (struct hmmrt_policy_window){
+		.first = hmmrt_window_index(window, 0),
+		.count = hmmrt_window_pages(window),
+	};
+}
+
+static void choose_window(struct hmmrt_request *req)
 {
 	const struct hmmrt_block_map *map = hmmrt_request_map(req);
 	struct hmmrt_window *window = &req->window;
@@ -90,7 +97,6 @@ void hmmrt_fault_window(struct hmmrt_request *req)
 	struct hmmrt_policy_window win;
 	unsigned int lowest;
 
-	hmmrt_request_advise(req, req->addr);
 	if (req->retry.narrow) {
 		window->start = req->addr;
 		window->end = req->addr + PAGE_SIZE;
@@ -106,6 +112,18 @@ void hmmrt_fault_window(struct hmmrt_request *req)
 	window->start = max(window->start, start);
 	window->end = min(window->end,
 			  start + ((unsigned long)win.count << PAGE_SHIFT));
+}
+
+/*
+ * Shrink the window, the mapped part of the block, to what this fault moves. If
+ * nothing moves, hmmrt_snapshot_widen() widens it again.
+ */
+void hmmrt_fault_window(struct hmmrt_request *req)
+{
+	hmmrt_request_advise(req, req->addr);
+	req->policy.within = pages_of(&req->window);
+	choose_window(req);
+	req->policy.chosen = pages_of(&req->window);
 }
 
 /* The page that the request must map, as policy sees it. */

@@ -93,6 +93,8 @@ void hmmrt_request_aim(struct hmmrt_request *req, unsigned long addr,
 	req->retry = (struct hmmrt_request_retry){};
 	req->memory = (struct hmmrt_request_memory){};
 	req->policy.rule = HMMRT_RULE_NONE;
+	req->policy.chosen = (struct hmmrt_policy_window){};
+	req->policy.within = (struct hmmrt_policy_window){};
 	req->addr = addr;
 	req->access = access;
 }

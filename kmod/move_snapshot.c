@@ -134,6 +134,24 @@ bool hmmrt_snapshot_is_huge(const struct hmmrt_window *window,
 	       !memchr_inv(pfns, 0, sizeof(snapshot->pfns));
 }
 
+/* The pages to map for a fault that moves nothing. */
+static struct hmmrt_policy_window stay_window(const struct hmmrt_request *req)
+{
+	const struct hmmrt_policy_window within = req->policy.within;
+	struct hmmrt_policy_window win =
+		hmmrt_policy_stay_window(req->policy.chosen,
+					 &req->policy.advice,
+					 &req->policy.knobs);
+	unsigned int first = max(win.first, within.first);
+	unsigned int end = min(win.first + win.count,
+			       within.first + within.count);
+
+	return (struct hmmrt_policy_window){
+		.first = first,
+		.count = end - first,
+	};
+}
+
 /*
  * Widen the window if policy takes more than it, judged by its snapshot, and
  * snapshot it again then. Context: after hmmrt_snapshot_begin(), and the same
@@ -160,6 +178,8 @@ int hmmrt_snapshot_widen(struct hmmrt_request *req)
 		window->vma->vm_end >= start + HMMRT_BLOCK_SIZE &&
 		req->policy.one_advice && !req->policy.advice.granularity;
 	win = hmmrt_policy_huge_window(old, hmm_pfn_to_map_order(pfn), alike);
+	if (hmmrt_request_block_stays(req) && win.count == old.count)
+		win = stay_window(req);
 	window->start = start + ((unsigned long)win.first << PAGE_SHIFT);
 	window->end = window->start + ((unsigned long)win.count << PAGE_SHIFT);
 	if (win.count == old.count)

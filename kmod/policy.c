@@ -12,6 +12,9 @@
  *                the window is the whole block, because a part of it would
  *                split the page.
  *                A write to read-mostly memory begins with the page alone.
+ * In place       A block that stays where it is for a while is mapped as a
+ *                whole: entries cost little beside the faults that they save.
+ *                Nothing is migrated or faulted in for them.
  * To the host    64 KiB, doubled for each fault that continues the last one. A
  *                run that went through all of the block before takes a whole
  *                block. No window has pages with duplicates.
@@ -254,6 +257,26 @@ hmmrt_policy_write_window(const unsigned long *writable,
 		.first = page,
 		.count = min(max(run, 1U), win.first + win.count - page),
 	};
+}
+
+/*
+ * The window to map of pages that stay, instead of @win. Pages that may be
+ * duplicated are left out, because a device that has an entry of the original
+ * gets no duplicate.
+ */
+struct hmmrt_policy_window
+hmmrt_policy_stay_window(struct hmmrt_policy_window win,
+			 const struct hmmrt_advice *advice,
+			 const struct hmmrt_knobs *knobs)
+{
+	const struct hmmrt_policy_window block = {
+		.count = HMMRT_POLICY_BLOCK_PAGES,
+	};
+
+	if (advice->granularity || !knobs->of[HMMRT_KNOB_PREFETCH_ENABLE] ||
+	    hmmrt_policy_may_duplicate(advice, knobs))
+		return win;
+	return block;
 }
 
 /*

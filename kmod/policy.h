@@ -250,6 +250,11 @@ hmmrt_policy_write_window(const unsigned long *writable,
 			  unsigned int page);
 
 struct hmmrt_policy_window
+hmmrt_policy_stay_window(struct hmmrt_policy_window win,
+			 const struct hmmrt_advice *advice,
+			 const struct hmmrt_knobs *knobs);
+
+struct hmmrt_policy_window
 hmmrt_policy_huge_window(struct hmmrt_policy_window win, unsigned int order,
 			 bool within);
 

@@ -106,6 +106,12 @@ struct hmmrt_request_policy {
 	struct hmmrt_knobs knobs;	/* of the binding, with @advice applied */
 	enum hmmrt_policy_want want;	/* until it is decided, POLICY_STAY */
 	enum hmmrt_policy_rule rule;	/* rule that decided about a fault */
+	/*
+	 * Of a fault, pages of the block: what it faults in or moves, and all
+	 * that it may map, which is in one mapping and has @advice.
+	 */
+	struct hmmrt_policy_window chosen;
+	struct hmmrt_policy_window within;
 };
 
 /* Arrays of one migration, by page of its range. */
@@ -237,6 +243,16 @@ hmmrt_window_index(const struct hmmrt_window *window, unsigned int i)
 static inline unsigned int hmmrt_request_index(const struct hmmrt_request *req)
 {
 	return (req->addr - req->window.start) >> PAGE_SHIFT;
+}
+
+/*
+ * Returns true if a fault moves nothing, and nothing of the rest of its block
+ * would move either: the device is too small for it, or it has a thrash pin.
+ */
+static inline bool hmmrt_request_block_stays(const struct hmmrt_request *req)
+{
+	return req->policy.rule == HMMRT_RULE_TOO_SMALL ||
+	       req->policy.rule == HMMRT_RULE_THRASHING;
 }
 
 /* Returns the device's map of the block. */

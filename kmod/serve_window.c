@@ -11,6 +11,7 @@
  *            (3) Migrate the pages that policy wants to move and the core
  *                agrees to move.
  *            (4) Snapshot again, and fault in the one page that must be there.
+ *                If its block stays where it is, snapshot the whole block.
  *            (5) Under block->lock, tell the driver to map, unless something
  *                in the block was invalidated since the snapshot. A page that
  *                is not on the device by then is mapped remotely.
@@ -245,7 +246,12 @@ static int snapshot_wanted(struct hmmrt_request *req)
 		return -EAGAIN;
 	/* If the page is lost again by now, commit_satisfies() starts again. */
 	rc = hmmrt_snapshot_begin(&req->window, &req->snapshot);
-	if (!rc)
+	/*
+	 * The first fault has mapped the rest of a block that stays. A sweep
+	 * that has its pages faulted in or copied one after another must not
+	 * map it again and again.
+	 */
+	if (!rc && !hmmrt_request_block_stays(req))
 		rc = hmmrt_snapshot_widen(req);
 	hmmrt_snapshot_end(&req->snapshot);
 	return rc;
@@ -384,8 +390,24 @@ static bool may_map(const struct hmmrt_request *req,
 	return req->args.no_peers && dev && !hmmrt_device_is_coherent(dev);
 }
 
-static hmmrt_pte_t make_pte(struct hmmrt_request *req, unsigned long pfn,
-			    struct hmmrt_region_cache *cache)
+/*
+ * Returns true if the device gets an entry of page @index of the block without
+ * asking for it: the page is mapped ahead, or stays in a block of which the
+ * device touched another part.
+ */
+static bool is_extra(const struct hmmrt_request *req, unsigned int index)
+{
+	const struct hmmrt_policy_window *chosen = &req->policy.chosen;
+
+	if (req->args.ahead)
+		return true;
+	return chosen->count && index - chosen->first >= chosen->count &&
+	       hmmrt_request_block_stays(req);
+}
+
+/* The entry for page @index of the block. */
+static hmmrt_pte_t make_pte(struct hmmrt_request *req, unsigned int index,
+			    unsigned long pfn, struct hmmrt_region_cache *cache)
 {
 	struct hmmrt_device *dev;
 	struct page *page;
@@ -401,7 +423,7 @@ static hmmrt_pte_t make_pte(struct hmmrt_request *req, unsigned long pfn,
 	dev = hmmrt_region_cache_device(cache, page);
 	if (!may_map(req, dev))
 		return 0;
-	if (req->args.ahead && !dev) {
+	if (!dev && is_extra(req, index)) {
 		struct folio *folio = page_folio(page);
 
 		if (!is_dirty_anyway(page))
@@ -487,6 +509,22 @@ static bool window_is_outdated(const struct hmmrt_window *window,
 	return outdated;
 }
 
+/*
+ * Returns true if the thrash pin that keeps a block in place was released since
+ * the request asked for it. The release takes no entries that come later.
+ */
+static bool pin_is_over(const struct hmmrt_request *req,
+			const struct hmmrt_block_map *map)
+{
+	const struct hmmrt_block *block = req->window.block;
+
+	lockdep_assert_held(&block->lock);
+	if (req->policy.rule == HMMRT_RULE_TOO_SMALL)
+		return !map->refaults.pinned_until;
+	return req->policy.rule == HMMRT_RULE_THRASHING &&
+	       !block->thrashing.pinned_until;
+}
+
 /* Record an entry in the map. Returns true if there was none before. */
 static bool map_record(struct hmmrt_block_map *map, unsigned int index,
 		       hmmrt_pte_t pte)
@@ -510,8 +548,8 @@ static bool map_record(struct hmmrt_block_map *map, unsigned int index,
  *
  * Context: mmap_lock held; for a memory object, also the lock of the extent.
  * Takes block->lock.
- * Return: 0; -EAGAIN: something in the block was invalidated since @seq, or the
- * device is about to lose entries of the window.
+ * Return: 0; -EAGAIN: something in the block was invalidated since @seq, the
+ * device is about to lose entries of the window, or a thrash pin has ended.
  */
 int hmmrt_window_commit(struct hmmrt_request *req, unsigned long seq,
 			void (*fill)(struct hmmrt_request *req))
@@ -527,7 +565,8 @@ int hmmrt_window_commit(struct hmmrt_request *req, unsigned long seq,
 	lockdep_assert_held(&window->vma->vm_mm->mmap_lock);
 	mutex_lock(&block->lock);
 	if (map->zapping || hmmrt_block_read_retry(block, seq) ||
-	    window_is_outdated(window, map, req->permits)) {
+	    window_is_outdated(window, map, req->permits) ||
+	    pin_is_over(req, map)) {
 		mutex_unlock(&block->lock);
 		return -EAGAIN;
 	}
@@ -577,7 +616,7 @@ static void snapshot_fill(struct hmmrt_request *req)
 		unsigned long pfn = req->snapshot.pfns[i];
 
 		if (!duplicate) {
-			req->ptes[i] = make_pte(req, pfn, &cache);
+			req->ptes[i] = make_pte(req, base + i, pfn, &cache);
 			continue;
 		}
 		/* A duplicated page must not be writable. */

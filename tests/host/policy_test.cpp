@@ -459,6 +459,31 @@ TEST(PolicyHugeWindow, LeavesOtherWindowsAsTheyWere) {
     EXPECT_EQ(outside.count, small.count);
 }
 
+TEST(PolicyStayWindow, IsTheBlockUnlessSomethingElseIsAskedFor) {
+    const hmmrt_policy_window small = {3 * granule, granule};
+    const auto window = [&small](const hmmrt_advice& advice, const hmmrt_knobs& knobs) {
+        return hmmrt_policy_stay_window(small, &advice, &knobs);
+    };
+    EXPECT_EQ(window(unadvised, defaults).first, 0u);
+    EXPECT_EQ(window(unadvised, defaults).count, block);
+
+    hmmrt_advice advice = unadvised;
+    advice.granularity = 65536;
+    EXPECT_EQ(window(advice, defaults).first, small.first);
+    EXPECT_EQ(window(advice, defaults).count, small.count);
+    // A remote entry would keep the device from getting a duplicate.
+    advice = unadvised;
+    advice.flags = HMMRT_RANGE_READ_MOSTLY;
+    EXPECT_EQ(window(advice, defaults).count, small.count);
+    for (const auto& [knob, value] :
+         {std::pair{HMMRT_KNOB_READ_DUPLICATION, 1u}, std::pair{HMMRT_KNOB_PREFETCH_ENABLE, 0u}}) {
+        hmmrt_knobs knobs = defaults;
+        knobs.of[knob] = value;
+        EXPECT_EQ(window(unadvised, knobs).first, small.first) << knob;
+        EXPECT_EQ(window(unadvised, knobs).count, small.count) << knob;
+    }
+}
+
 hmmrt_advice advised(uint32_t flags, uint32_t preferred, uint32_t accessed_by) {
     hmmrt_advice advice = unadvised;
     advice.flags = flags;
