@@ -418,8 +418,8 @@ void compare(double ratio, std::size_t device_bytes) {
     if (!moves_pages()) return;
     require(by_faults.to_device > 0 && ahead.to_device > 0 && kept.to_device > 0,
             "no weights have moved");
-    require(weight < static_cast<double>(device_bytes) || by_faults.evicted > 0,
-            "weights that do not fit were not evicted");
+    require(weight < static_cast<double>(device_bytes) || ahead.evicted > 0,
+            "a prefetch of weights that do not fit evicted none");
     require(kept.to_device < layers * sizeof(layer) / 4096 + 1024, "advice did not keep layers");
 }
 

@@ -314,6 +314,8 @@ struct hmmrt_binding *hmmrt_bind(struct hmmrt_space *space,
 	init_completion(&binding->unused);
 	hmmrt_queue_init(binding);
 	hmmrt_counting_init(binding);
+	hmmrt_looking_init(binding);
+	binding->round_began = hmmrt_now_us();
 
 	mutex_lock(&hmmrt_roles_lock);
 	if (space->bound & BIT(dev->id)) {
@@ -446,6 +448,8 @@ void hmmrt_unbind(struct hmmrt_binding *binding)
 	WRITE_ONCE(binding->going, true);
 	hmmrt_binding_put(binding);
 	wait_for_completion(&binding->unused);
+	/* Looks map what doesn't move, which may start counting. */
+	hmmrt_looking_stop(binding);
 	hmmrt_counting_stop(binding);
 	mutex_lock(&hmmrt_roles_lock);
 	VM_WARN_ON_ONCE(rcu_access_pointer(space->bindings[id]) != binding);

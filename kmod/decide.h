@@ -29,8 +29,17 @@ void hmmrt_pins_init(struct hmmrt_space *space);
 void hmmrt_pins_stop(struct hmmrt_space *space);
 
 /* decide_age.c */
+bool hmmrt_can_age(const struct hmmrt_device *dev);
+u64 hmmrt_aged_since(struct hmmrt_device *dev);
 void hmmrt_age(struct hmmrt_device *dev);
 void hmmrt_age_ask(struct hmmrt_binding *binding, struct hmmrt_block *block,
 		   hmmrt_pte_t *ptes);
+
+/* decide_bypass.c */
+bool hmmrt_bypass_is_on(const struct hmmrt_device *dev);
+bool hmmrt_bypass_concerns(const struct hmmrt_request *req);
+bool hmmrt_bypass_applies(const struct hmmrt_request *req);
+bool hmmrt_bypass_begin(const struct hmmrt_request *req);
+void hmmrt_bypass_look_later(const struct hmmrt_request *req);
 
 #endif /* _HMMRT_DECIDE_H */

@@ -2,13 +2,13 @@
 /*
  * Age: which device memory was used recently.
  *
- * Model      Before an eviction the driver is asked which entries of some
- *            blocks the device has used. The chunks that these entries point to
- *            become the most recently used ones (mem_account.c keeps the
- *            order). A clock hand goes around all blocks of all spaces that the
- *            device is bound to, several blocks per evicted chunk. So chunks at
- *            the front of the list were visited several times without having
- *            been used.
+ * Model      Before an eviction, and for serve_bypass.c, the driver is asked
+ *            which entries of some blocks the device has used. The chunks that
+ *            these entries point to become the most recently used ones
+ *            (mem_account.c keeps the order). A clock hand goes around all
+ *            blocks of all spaces that the device is bound to, several blocks
+ *            per evicted chunk. So chunks at the front of the list were visited
+ *            several times without having been used.
  * Locking    dev->age: one thread at a time moves the hand, others skip this.
  *            The driver is asked with references to the binding and to the
  *            block, and with no other lock held.
@@ -20,7 +20,7 @@
 #include "decide.h"
 
 /*
- * Per eviction: blocks to ask the driver about, and blocks to visit in search
+ * Per call: blocks to ask the driver about, and blocks to visit in search
  * of them.
  */
 #define AGE_BLOCKS	8
@@ -81,8 +81,8 @@ static bool block_is_local(const struct hmmrt_block *block, u32 device_id)
  * @ptes: array of HMMRT_BLOCK_PAGES entries, to be filled
  *
  * The driver reports each use only once. So every caller records the answer for
- * all users of it: the age of the device's own memory, and the counters of its
- * remote accesses.
+ * all users of it: the age of the device's own memory, the counters of its
+ * remote accesses, and blocks that stay because the device is full.
  * Context: may sleep; no lock is held except possibly dev->age.
  */
 void hmmrt_age_ask(struct hmmrt_binding *binding, struct hmmrt_block *block,
@@ -125,6 +125,35 @@ static void binding_age(struct hmmrt_binding *binding,
 		}
 		hmmrt_block_put(block);
 	}
+	/* The hand stands at 0 only if it has gone around. */
+	if (binding->clock_hand.addr)
+		return;
+	WRITE_ONCE(binding->aged_since, binding->round_began);
+	binding->round_began = hmmrt_now_us();
+}
+
+/*
+ * Return since when all use of the device's memory is known: the rounds of all
+ * processes began after that, and have ended.
+ */
+u64 hmmrt_aged_since(struct hmmrt_device *dev)
+{
+	struct hmmrt_binding *binding;
+	u64 since = U64_MAX;
+
+	mutex_lock(&hmmrt_roles_lock);
+	list_for_each_entry(binding, &dev->bindings, device_link)
+		if (!READ_ONCE(binding->going))
+			since = min(since, READ_ONCE(binding->aged_since));
+	mutex_unlock(&hmmrt_roles_lock);
+	return since;
+}
+
+/* Return whether the driver can say which memory is in use, and may be asked. */
+bool hmmrt_can_age(const struct hmmrt_device *dev)
+{
+	return dev->ops->accessed && READ_ONCE(evict_by_access) &&
+	       hmmrt_device_knob(dev, HMMRT_KNOB_EVICT_BY_ACCESS);
 }
 
 /**
@@ -144,9 +173,7 @@ void hmmrt_age(struct hmmrt_device *dev)
 	hmmrt_pte_t *ptes;
 
 	might_sleep();
-	if (!dev->ops->accessed || !READ_ONCE(evict_by_access) ||
-	    !hmmrt_device_knob(dev, HMMRT_KNOB_EVICT_BY_ACCESS) ||
-	    !mutex_trylock(&dev->age))
+	if (!hmmrt_can_age(dev) || !mutex_trylock(&dev->age))
 		return;
 	ptes = kmalloc_array(HMMRT_BLOCK_PAGES, sizeof(*ptes),
 			     GFP_KERNEL | __GFP_NOWARN);

@@ -22,6 +22,12 @@
 
 #include "decide.h"
 
+/*
+ * How often the work looks at a thrash pin, in microseconds. It releases one
+ * that would last for longer if the device is not too small any more.
+ */
+#define PIN_CHECK	(10ull * USEC_PER_SEC)
+
 static struct hmmrt_policy_pace pace_at(const struct hmmrt_knobs *knobs,
 					const struct hmmrt_device *dev)
 {
@@ -157,7 +163,7 @@ static void pin_for(struct hmmrt_block *block, u64 us)
 {
 	struct hmmrt_space *space = block->span->space;
 	/* Add a jiffy, so that the pin has ended when the work runs. */
-	u64 delay = min_t(u64, us, 3600ull * USEC_PER_SEC);
+	u64 delay = min(us, PIN_CHECK);
 
 	spin_lock(&space->works_lock);
 	/* The list holds a reference; the caller has one already. */
@@ -187,6 +193,22 @@ static bool is_over(u64 until, u64 now, bool all, struct released *released)
 	return false;
 }
 
+/* Return whether the process can get memory of a device that evicted some. */
+static bool has_room(const struct hmmrt_block *block, u32 device_id)
+{
+	struct hmmrt_binding *binding;
+	bool room;
+	int idx;
+
+	idx = srcu_read_lock(&hmmrt_srcu);
+	binding = hmmrt_space_binding(block->span->space, device_id);
+	room = binding && !hmmrt_account_can_get(binding->account,
+						 HMMRT_POLICY_BLOCK_PAGES,
+						 HMMRT_CLAIM_SPARES_OWN);
+	srcu_read_unlock(&hmmrt_srcu, idx);
+	return room;
+}
+
 static void release_locked(struct hmmrt_block *block, u64 now, bool all,
 			   struct released *released)
 {
@@ -208,7 +230,9 @@ static void release_locked(struct hmmrt_block *block, u64 now, bool all,
 		if (!block->maps[id])
 			continue;
 		refaults = &block->maps[id]->refaults;
-		if (!is_over(refaults->pinned_until, now, all, released))
+		if (!is_over(refaults->pinned_until, now, all, released) &&
+		    (refaults->pinned_until < now + PIN_CHECK ||
+		     !has_room(block, id)))
 			continue;
 		released->ids |= BIT(id);
 		*refaults = (struct hmmrt_policy_refaults){};

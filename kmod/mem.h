@@ -39,6 +39,7 @@ struct hmmrt_chunk {
 	u64 offset;			/* in device memory */
 	u64 given;	/* vram->given at the last allocation from it */
 	u64 used_at;			/* vram->uses at its last use */
+	u64 when;			/* time of that, in microseconds */
 	unsigned int used_pages;
 	bool populated;
 	bool abandoned;	/* of an orphan: has memory that the driver gets back */
@@ -291,7 +292,15 @@ struct hmmrt_claim {
 	/* NULL, or evict only pages charged to it. */
 	struct hmmrt_account *within;
 	u64 before;	/* evict only chunks given out before this */
+	/*
+	 * Of the asker's own memory, evict only chunks not used since then, in
+	 * microseconds; 0: any chunk.
+	 */
+	u64 own_unused_since;
 };
+
+/* Evict none of the asker's own memory. */
+#define HMMRT_CLAIM_SPARES_OWN	1ull
 
 /* The next account of a claim that drops vram->lock; under vram->lock. */
 struct hmmrt_claim_clock_hand {
@@ -349,6 +358,9 @@ struct hmmrt_chunk *hmmrt_claim_chunk(struct hmmrt_vram *vram,
 				      const struct hmmrt_claim *claim,
 				      unsigned long *pages,
 				      struct hmmrt_claim_cost *cost);
+int hmmrt_claim_try(struct hmmrt_vram *vram, const struct hmmrt_claim *claim);
+int hmmrt_account_can_get(struct hmmrt_account *account, unsigned int pages,
+			  u64 own_unused_since);
 void hmmrt_claim_end(struct hmmrt_vram *vram, const struct hmmrt_chunk *chunk,
 		     const unsigned long *pages, bool failed);
 

@@ -27,6 +27,7 @@
  *            vram->trim or to the next caller that can sleep.
  */
 #include <linux/cred.h>
+#include <linux/ktime.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
@@ -278,6 +279,7 @@ void hmmrt_charges_used(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk)
 
 	lockdep_assert_held(&vram->lock);
 	chunk->used_at = vram->uses++;
+	chunk->when = ktime_to_us(ktime_get());
 	if (chunk->pinned)
 		return;
 	list_for_each_entry(charge, &chunk->charges, chunk_link)

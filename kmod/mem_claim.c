@@ -68,6 +68,7 @@ struct choice {
 	bool busy;	/* visit only accounts that failed lately */
 	unsigned int visits_each;	/* charges to visit per account */
 	struct hmmrt_chunk *chunk;	/* the best so far, or an ERR_PTR */
+	const struct hmmrt_account *from;	/* that would give it up */
 	struct hmmrt_claim_clock_hand hand;
 	unsigned int visits;		/* visits since vram->lock was taken */
 	struct hmmrt_claim_cost cost;
@@ -197,8 +198,10 @@ static void choose_of(struct choice *choice, struct hmmrt_account *account)
 		if (chunk->reserved || is_busy(charge->busy_until, choice->now))
 			continue;
 		if (hmmrt_policy_share_better(&choice->pick, rank,
-					      chunk->used_at))
+					      chunk->used_at)) {
 			choice->chunk = charge->chunk;
+			choice->from = account;
+		}
 		break;
 	}
 	choice->visits += visits;
@@ -212,6 +215,17 @@ static void claim_choose(struct choice *choice)
 	while ((account = choice_next(choice)))
 		if (is_busy(account->busy_until, choice->now) == choice->busy)
 			choose_of(choice, account);
+}
+
+/* Return whether the claim spares what is charged to the account in the chunk. */
+static bool is_spared(const struct choice *choice,
+		      const struct hmmrt_account *account)
+{
+	u64 unused_since = choice->claim->own_unused_since;
+
+	lockdep_assert_held(&choice->vram->lock);
+	return unused_since && account == choice->claim->asker &&
+	       choice->chunk->when >= unused_since;
 }
 
 /*
@@ -232,7 +246,8 @@ static unsigned int claim_pages(const struct choice *choice,
 
 		if (charge != last)
 			goes = choice_rank(choice, charge->account) <=
-			       choice->pick.rank;
+				       choice->pick.rank &&
+			       !is_spared(choice, charge->account);
 		last = charge;
 		if (!goes)
 			continue;
@@ -265,7 +280,8 @@ static bool choice_is_outdated(const struct choice *choice)
  * between, and the chosen chunk is checked again at the end.
  * Return: the chunk; or an ERR_PTR: -EBUSY other threads are evicting all
  * candidates, or failed to a moment ago; -ENOENT no candidate exists; -EAGAIN
- * the chosen chunk is no longer a candidate.
+ * the chosen chunk is no longer a candidate; -EXDEV the asker would give up
+ * memory of its own, which the claim spares.
  */
 struct hmmrt_chunk *hmmrt_claim_chunk(struct hmmrt_vram *vram,
 				      const struct hmmrt_claim *claim,
@@ -293,9 +309,57 @@ struct hmmrt_chunk *hmmrt_claim_chunk(struct hmmrt_vram *vram,
 	cost->most_visits = max(cost->most_visits, choice.visits);
 	if (IS_ERR(choice.chunk))
 		return choice.chunk;
+	if (is_spared(&choice, choice.from))
+		return ERR_PTR(-EXDEV);
 	if (choice_is_outdated(&choice) || !claim_pages(&choice, pages))
 		return ERR_PTR(-EAGAIN);
 	return choice.chunk;
+}
+
+/* Return what hmmrt_claim_chunk() would return now, or 0. Takes vram->lock. */
+int hmmrt_claim_try(struct hmmrt_vram *vram, const struct hmmrt_claim *claim)
+{
+	DECLARE_BITMAP(pages, HMMRT_CHUNK_PAGES);
+	struct hmmrt_claim_cost cost;
+	struct hmmrt_chunk *chunk;
+
+	spin_lock_irq(&vram->lock);
+	chunk = hmmrt_claim_chunk(vram, claim, pages, &cost);
+	spin_unlock_irq(&vram->lock);
+	return PTR_ERR_OR_ZERO(chunk);
+}
+
+/**
+ * hmmrt_account_can_get() - check if an account can get device memory
+ * @account: in use
+ * @pages: how much it wants
+ * @own_unused_since: see struct hmmrt_claim
+ *
+ * Context: takes vram->lock.
+ * Return: 0 if memory is free within its limits, or could be evicted; or as
+ * hmmrt_account_get_full() and hmmrt_claim_chunk().
+ */
+int hmmrt_account_can_get(struct hmmrt_account *account, unsigned int pages,
+			  u64 own_unused_since)
+{
+	struct hmmrt_vram *vram = &account->dev->vram;
+	struct hmmrt_claim claim = {
+		.asker = account,
+		.within = hmmrt_account_get_full(account, pages),
+		.before = U64_MAX,
+		.own_unused_since = own_unused_since,
+	};
+	int rc;
+
+	if (IS_ERR(claim.within))
+		return PTR_ERR(claim.within);
+	if (!claim.within && READ_ONCE(vram->used_pages) + pages <=
+				     vram->size >> PAGE_SHIFT)
+		return 0;
+	rc = hmmrt_claim_try(vram, &claim);
+	if (claim.within)
+		hmmrt_account_put(claim.within);
+	return rc;
 }
 
 /* One busy chunk says nothing about the rest of an account; several do. */

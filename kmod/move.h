@@ -33,6 +33,7 @@ int hmmrt_request_alloc_pages(struct hmmrt_request *req, unsigned int first,
 int hmmrt_request_take_chunk(struct hmmrt_request *req,
 			     struct hmmrt_extent *extent,
 			     struct hmmrt_chunk **chunk);
+void hmmrt_request_refused(struct hmmrt_request *req);
 enum hmmrt_stay
 hmmrt_memory_stay_reason(const struct hmmrt_request_memory *memory);
 void hmmrt_request_unreserve(struct hmmrt_request *req);

@@ -14,6 +14,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "decide.h"
 #include "move.h"
 
 /* Chunks that may turn out busy before the device counts as full. */
@@ -153,6 +154,18 @@ static void rule_refused(struct hmmrt_request *req, unsigned int first,
 				   HMMRT_RULE_NO_MEMORY;
 }
 
+/**
+ * hmmrt_request_refused() - a fault takes no memory, and moves nothing
+ * @req: the fault; its block stays
+ */
+void hmmrt_request_refused(struct hmmrt_request *req)
+{
+	memory_refused(req);
+	req->policy.rule = req->memory.shortfall == HMMRT_SHORTFALL_QUOTA ?
+				   HMMRT_RULE_QUOTA :
+				   HMMRT_RULE_NO_MEMORY;
+}
+
 /* Count the wanted pages in [first, end). */
 static unsigned int count_wanted(const unsigned long *wanted,
 				 unsigned int first, unsigned int end)
@@ -274,6 +287,8 @@ static int evict_for_request(struct hmmrt_request *req,
 	if (IS_ERR(chunk)) {
 		if (PTR_ERR(chunk) == -EAGAIN)
 			return -EBUSY;
+		if (PTR_ERR(chunk) == -EXDEV)
+			return -ENOMEM;
 		req->memory.none_left = PTR_ERR(chunk) == -ENOENT;
 		return -ENOMEM;
 	}
@@ -314,7 +329,9 @@ static int request_evict(struct hmmrt_request *req)
 	struct hmmrt_claim claim = {
 		.asker = account,
 		.before = req->args.evict_before,
+		.own_unused_since = req->args.own_unused_since,
 	};
+	bool bypass = hmmrt_bypass_applies(req);
 	bool quota = req->retry.step == HMMRT_STEP_EVICT_QUOTA;
 	unsigned int n = bitmap_weight(memory->wanted, HMMRT_BLOCK_PAGES);
 	int rc;
@@ -328,12 +345,19 @@ static int request_evict(struct hmmrt_request *req)
 		return PTR_ERR(claim.within);
 	}
 	hmmrt_request_unreserve(req);
+	if (bypass)
+		claim.own_unused_since = HMMRT_CLAIM_SPARES_OWN;
 	if (memory->evictions++ >= EVICTIONS_MAX)
 		rc = -ENOMEM;
 	else if (quota && !claim.within)
 		rc = 0;
+	else if (bypass &&
+		 hmmrt_claim_try(&account->dev->vram, &claim) == -EXDEV)
+		rc = -ENOMEM;
 	else
 		rc = evict_some_for_request(req, &claim);
+	if (rc == -ENOMEM && bypass)
+		memory->stays = true;
 	if (!claim.within)
 		return rc;
 	/* The limit is not the process's own, so more may become evictable. */

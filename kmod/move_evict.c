@@ -107,7 +107,7 @@ struct hmmrt_eviction *hmmrt_eviction_alloc(void)
  * Context: process context, sleeps, no lock is held.
  * Return: the chunk, reserved, if some of it was freed; or an ERR_PTR: -ENOENT
  * no chunk can be evicted; -EBUSY none at the moment; -EAGAIN another chunk or
- * another try may succeed.
+ * another try may succeed; -EXDEV only memory that @claim spares.
  */
 struct hmmrt_chunk *hmmrt_evict_one(struct hmmrt_device *dev,
 				    const struct hmmrt_claim *claim,

@@ -73,6 +73,8 @@ static bool plan_page(struct hmmrt_request *req, struct plan *plan,
 	}
 	if (dev && req->args.no_peers)
 		return false;
+	if (!pfn && req->args.populated)
+		return false;
 	/* This page is duplicated instead. */
 	if (plan->duplicate && !dev && pfn)
 		return false;

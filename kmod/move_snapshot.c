@@ -178,7 +178,9 @@ int hmmrt_snapshot_widen(struct hmmrt_request *req)
 		window->vma->vm_end >= start + HMMRT_BLOCK_SIZE &&
 		req->policy.one_advice && !req->policy.advice.granularity;
 	win = hmmrt_policy_huge_window(old, hmm_pfn_to_map_order(pfn), alike);
-	if (hmmrt_request_block_stays(req) && win.count == old.count)
+	/* Instruction fetches always fault, see hmmrt_is_mapped(). */
+	if (hmmrt_request_block_stays(req) && win.count == old.count &&
+	    !(req->access & HMMRT_ACCESS_EXEC))
 		win = stay_window(req);
 	window->start = start + ((unsigned long)win.first << PAGE_SHIFT);
 	window->end = window->start + ((unsigned long)win.count << PAGE_SHIFT);

@@ -220,6 +220,21 @@ struct hmmrt_policy_refaults {
 };
 
 /*
+ * A block that stays where it is because a device that touched it is full; times
+ * are in microseconds. Initialise with zeroes. See policy_bypass.c.
+ */
+struct hmmrt_policy_bypass {
+	u64 since;	/* it was not used before that, as far as we know */
+	u64 looked;			/* time of the last look */
+	u64 wait;			/* from one look to the next */
+	u64 until;	/* time of the next look; 0: the block does not stay */
+	u32 seen;		/* pages used, added up over looks */
+	u32 asked;		/* pages used since the last look */
+	bool used;			/* a look has found it used */
+	u8 trips;			/* how often it was evicted */
+};
+
+/*
  * The pages that a device has mapped of a block that it touched, and of the
  * neighbours.
  */
@@ -280,6 +295,20 @@ void hmmrt_policy_evicted(struct hmmrt_policy_refaults *refaults, u64 evicted,
 bool hmmrt_policy_thrashes(struct hmmrt_policy_refaults *refaults, u64 evicted,
 			   u64 there, u64 size,
 			   const struct hmmrt_policy_pace *pace);
+void hmmrt_policy_bypass_begin(struct hmmrt_policy_bypass *bypass, u64 now,
+			       u64 lapse);
+void hmmrt_policy_bypass_used(struct hmmrt_policy_bypass *bypass,
+			      unsigned int pages);
+unsigned int hmmrt_policy_bypass_look(struct hmmrt_policy_bypass *bypass,
+				      unsigned int remote, u64 now);
+bool hmmrt_policy_bypass_goes(const struct hmmrt_policy_bypass *bypass,
+			      unsigned int remote);
+void hmmrt_policy_bypass_refused(struct hmmrt_policy_bypass *bypass, u64 now);
+void hmmrt_policy_bypass_end(struct hmmrt_policy_bypass *bypass);
+void hmmrt_policy_bypass_moved(struct hmmrt_policy_bypass *bypass);
+void hmmrt_policy_bypass_forget(struct hmmrt_policy_bypass *bypass);
+void hmmrt_policy_bypass_evicted(struct hmmrt_policy_bypass *bypass);
+u64 hmmrt_policy_bypass_pause(u64 took);
 bool hmmrt_policy_is_below(u64 pages, u64 used, unsigned int percent);
 
 /* Rank of memory that must not be evicted. */

@@ -64,7 +64,9 @@ static const struct hmmrt_knob_info infos[HMMRT_KNOBS] = {
 	[HMMRT_KNOB_FAULT_WORKERS] =
 		KNOB("fault_workers", 0, 1024, 0, SPACE),
 	[HMMRT_KNOB_OVERSUBSCRIPTION] =
-		KNOB("oversubscription", 0, 1, 1, DEVICE),
+		KNOB("oversubscription", HMMRT_OVERSUBSCRIBE_NEVER,
+		     HMMRT_OVERSUBSCRIBE_BY_USE, HMMRT_OVERSUBSCRIBE_BY_USE,
+		     DEVICE),
 	[HMMRT_KNOB_EVICT_BY_ACCESS] =
 		KNOB("evict_by_access", 0, 1, 1, DEVICE),
 	[HMMRT_KNOB_EVICT_LOW_WATERMARK] =

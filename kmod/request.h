@@ -40,12 +40,14 @@ struct hmmrt_request_args {
 	enum hmmrt_cause cause;		/* recorded for pages that move */
 	int node;	/* target node in system memory, or NUMA_NO_NODE */
 	u64 evict_before;	/* evict only chunks with a smaller @given */
+	u64 own_unused_since;		/* see struct hmmrt_claim */
 	bool map;		/* the device is going to map something */
 	/* The process says where it wants the memory. */
 	bool reset_thrashing;
 	bool whole;			/* map all of the window, if access */
 	bool device_only;		/* map only pages on the device */
 	bool no_peers;			/* leave pages of other devices there */
+	bool populated;			/* leave holes as they are */
 	bool all_devices;		/* move pages back from all devices */
 	bool no_evict;			/* nothing is left to be evicted */
 	bool nowait;	/* never wait for a program or mmap_lock: -ENOLCK */
@@ -69,6 +71,7 @@ struct hmmrt_request_memory {
 	bool no_evict;	/* an eviction has failed: do not evict again */
 	bool none_left;	/* no page can be evicted, now or later */
 	bool refused;			/* already counted as refused */
+	bool stays;	/* no memory of the process is evicted for it */
 	enum hmmrt_shortfall shortfall;	/* of the last allocation */
 	unsigned int regions_seen;	/* regions when it was set */
 	unsigned int evictions;		/* evictions made for this request */
@@ -247,11 +250,12 @@ static inline unsigned int hmmrt_request_index(const struct hmmrt_request *req)
 
 /*
  * Returns true if a fault moves nothing, and nothing of the rest of its block
- * would move either: the device is too small for it, or it has a thrash pin.
+ * would move either: the device is too small for it, it has a thrash pin, or
+ * other memory of the process would have to go.
  */
 static inline bool hmmrt_request_block_stays(const struct hmmrt_request *req)
 {
-	return req->policy.rule == HMMRT_RULE_TOO_SMALL ||
+	return req->memory.stays || req->policy.rule == HMMRT_RULE_TOO_SMALL ||
 	       req->policy.rule == HMMRT_RULE_THRASHING;
 }
 

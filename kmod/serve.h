@@ -102,7 +102,16 @@ void hmmrt_map_ahead(struct hmmrt_space *space, unsigned long start,
 		     unsigned long end, u32 id);
 
 /* serve_count.c */
+bool hmmrt_move_from_work(struct hmmrt_binding *binding,
+			  struct hmmrt_block *block, unsigned long start,
+			  unsigned long end,
+			  const struct hmmrt_request_args *args,
+			  int (*part)(struct hmmrt_request *req), u64 *moved);
 void hmmrt_counting_init(struct hmmrt_binding *binding);
 void hmmrt_counting_stop(struct hmmrt_binding *binding);
+
+/* serve_bypass.c */
+void hmmrt_looking_init(struct hmmrt_binding *binding);
+void hmmrt_looking_stop(struct hmmrt_binding *binding);
 
 #endif /* _HMMRT_SERVE_H */

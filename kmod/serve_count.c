@@ -154,7 +154,7 @@ static int move_part(struct hmmrt_request *req)
  * window is done.
  */
 static int move_once(struct hmmrt_request *req, unsigned long start,
-		     unsigned long end)
+		     unsigned long end, int (*part)(struct hmmrt_request *req))
 {
 	struct mm_struct *mm = req->binding->space->mm;
 	struct vm_area_struct *vma;
@@ -166,12 +166,53 @@ static int move_once(struct hmmrt_request *req, unsigned long start,
 	vma = find_vma_intersection(mm, start, end);
 	if (vma) {
 		hmmrt_window_set(&req->window, vma, start, end);
-		rc = move_part(req);
+		rc = part(req);
 	}
 	req->window.vma = NULL;
 	mmap_read_unlock(mm);
 	hmmrt_request_refill(req, rc);
 	return rc;
+}
+
+/**
+ * hmmrt_move_from_work() - move a range of a block for a work
+ * @binding: of the device that the range goes to
+ * @block: has the range
+ * @start: first address
+ * @end: behind the last one
+ * @args: of the request
+ * @part: moves the window of a request; called with the mmap_lock held
+ * @moved: out: number of pages that were moved
+ *
+ * Context: may sleep; no lock is held, and the process's mm is alive.
+ * Return: whether the range needs no further try.
+ */
+bool hmmrt_move_from_work(struct hmmrt_binding *binding,
+			  struct hmmrt_block *block, unsigned long start,
+			  unsigned long end,
+			  const struct hmmrt_request_args *args,
+			  int (*part)(struct hmmrt_request *req), u64 *moved)
+{
+	struct hmmrt_request *req;
+	unsigned int attempts = 0;
+	int rc = 0;
+
+	*moved = 0;
+	req = hmmrt_request_open(binding->space, binding, start, args);
+	if (IS_ERR(req))
+		return false;
+	while (start < end && attempts < COUNT_ATTEMPTS) {
+		rc = move_once(req, start, end, part);
+		if (rc && rc != -EAGAIN)
+			break;
+		attempts = rc ? attempts + 1 : 0;
+		start = rc ? start : req->window.end;
+		cond_resched();
+	}
+	*moved = req->result.moved;
+	atomic64_add(*moved, &binding->migrated_to_device);
+	hmmrt_request_close(req);
+	return rc != -EBUSY && rc != -EAGAIN;
 }
 
 /* Returns whether the granule needs no further try. */
@@ -185,26 +226,14 @@ static bool move_granule(struct hmmrt_binding *binding,
 		.map = true,
 	};
 	unsigned long start = block->start + granule * GRANULE_SIZE;
-	unsigned long end = start + GRANULE_SIZE;
-	struct hmmrt_request *req;
-	unsigned int attempts = 0;
-	int rc = 0;
+	u64 moved;
+	bool done;
 
-	req = hmmrt_request_open(binding->space, binding, start, &args);
-	if (IS_ERR(req))
-		return false;
-	while (start < end && attempts < COUNT_ATTEMPTS) {
-		rc = move_once(req, start, end);
-		if (rc && rc != -EAGAIN)
-			break;
-		attempts = rc ? attempts + 1 : 0;
-		start = rc ? start : req->window.end;
-		cond_resched();
-	}
-	atomic64_add(req->result.moved, &binding->migrated_to_device);
-	atomic64_add(req->result.moved, &binding->counted);
-	hmmrt_request_close(req);
-	return rc != -EBUSY && rc != -EAGAIN;
+	done = hmmrt_move_from_work(binding, block, start,
+				    start + GRANULE_SIZE, &args, move_part,
+				    &moved);
+	atomic64_add(moved, &binding->counted);
+	return done;
 }
 
 /* --- the work ------------------------------------------------------------ */

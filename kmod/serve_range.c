@@ -117,8 +117,10 @@ static int part_fault(const struct hmmrt_range_walk *walk,
 	req->access = HMMRT_ACCESS_READ | (walk->access & HMMRT_ACCESS_WRITE);
 	if (object && (walk->access & HMMRT_ACCESS_EXEC))
 		return -EACCES;
-	if (object)
+	if (object) {
+		req->policy.rule = HMMRT_RULE_NOT_MIGRATABLE;
 		return hmmrt_object_attempt(req, object);
+	}
 	return hmmrt_window_map(req, hmmrt_fault_want(req));
 }
 

@@ -561,6 +561,7 @@ int hmmrt_window_commit(struct hmmrt_request *req, unsigned long seq,
 	struct hmmrt_block_map *map = hmmrt_request_map(req);
 	unsigned int base = hmmrt_window_index(window, 0);
 	unsigned int i, n = hmmrt_window_pages(window), mapped = 0, remote = 0;
+	bool stays;
 
 	lockdep_assert_held(&window->vma->vm_mm->mmap_lock);
 	mutex_lock(&block->lock);
@@ -593,9 +594,12 @@ int hmmrt_window_commit(struct hmmrt_request *req, unsigned long seq,
 	}
 	hmmrt_map_check(block, binding->dev->id);
 	binding->dev->ops->map(binding, window->start, req->ptes, n);
+	stays = hmmrt_bypass_begin(req);
 	mutex_unlock(&block->lock);
 
 	hmmrt_count_mapped(binding, window->start, mapped, remote);
+	if (stays)
+		hmmrt_bypass_look_later(req);
 	/* A pinned object never moves. */
 	if (remote && (!object || hmmrt_object_is_migratable(object)))
 		hmmrt_counting_start(binding);
@@ -690,7 +694,11 @@ int hmmrt_window_map(struct hmmrt_request *req, enum hmmrt_policy_want want)
 	 * Before a prefetch duplicates pages in system memory, it moves those
 	 * that are elsewhere.
 	 */
-	if (want == HMMRT_POLICY_MOVE || (duplicate && !req->access))
+	/* An earlier attempt may have wanted something else. */
+	req->memory.stays &= want == HMMRT_POLICY_MOVE;
+	if (req->memory.stays)
+		hmmrt_request_refused(req);
+	else if (want == HMMRT_POLICY_MOVE || (duplicate && !req->access))
 		rc = hmmrt_migrate_to_device(req);
 	if (!rc && duplicate) {
 		moved = req->result.moved - moved;
@@ -771,6 +779,7 @@ int hmmrt_fault_attempt(struct hmmrt_request *req)
 	hmmrt_window_set(window, vma, start, start + HMMRT_BLOCK_SIZE);
 	if (hmmrt_vma_object(vma)) {
 		req->policy.rule = HMMRT_RULE_NOT_MIGRATABLE;
+		req->policy.within = (struct hmmrt_policy_window){};
 		rc = hmmrt_object_attempt(req, hmmrt_vma_object(vma));
 		goto out_unlock;
 	}

@@ -48,6 +48,7 @@ struct hmmrt_block_map {
 	/* NULL until first used; see space_duplicate.c. */
 	struct hmmrt_duplicates *duplicates;
 	struct hmmrt_policy_refaults refaults;
+	struct hmmrt_policy_bypass bypass;
 	unsigned int faults;	/* approximate, since the map was last empty */
 	/*
 	 * Callers that removed entries but have not yet made the device
@@ -266,6 +267,17 @@ struct hmmrt_counting {
 	bool seen;	/* found something to count in this round */
 };
 
+/* Looks at blocks that stay because the device is full; see serve_bypass.c. */
+struct hmmrt_looking {
+	struct delayed_work work;
+	unsigned long when;	/* time in jiffies at which @work runs */
+	bool seen;	/* a block stays since a round ended without one */
+	/* Used by the work only. */
+	struct hmmrt_clock_hand clock_hand;
+	u64 next;	/* the earliest look that this round has found, or 0 */
+	u64 age_since;	/* hmmrt_aged_since() that a block waits for, or 0 */
+};
+
 struct hmmrt_binding {
 	struct hmmrt_space *space;
 	struct hmmrt_device *dev;
@@ -274,8 +286,10 @@ struct hmmrt_binding {
 	struct mm_struct *agent;	/* held by mmgrab(); hmmrt_roles_lock */
 	struct list_head agent_link;
 	struct list_head device_link;	/* hmmrt_roles_lock */
-	/* Under dev->age; see decide_age.c. */
+	/* Under dev->age; see decide_age.c. Times are in microseconds. */
 	struct hmmrt_clock_hand clock_hand;
+	u64 round_began;		/* of the clock hand */
+	u64 aged_since;			/* began the last whole round */
 	struct hmmrt_account *account;	/* the binding holds a reference */
 	bool going;	/* unbinding; ioctls that use it end soon */
 	refcount_t users;		/* the driver, and running ioctls */
@@ -299,7 +313,8 @@ struct hmmrt_binding {
 	atomic64_t replays;
 	atomic64_t thrashing_states[HMMRT_THRASHING_STATES];
 	atomic64_t counted;		/* pages moved by access counters */
-	struct hmmrt_counting counting;
+	struct hmmrt_counting counting;	/* see serve_count.c */
+	struct hmmrt_looking looking;	/* see serve_bypass.c */
 	atomic64_t quota_refusals;
 	atomic64_t memory_refusals;	/* refused for any reason but a quota */
 	/*

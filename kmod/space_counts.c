@@ -49,6 +49,15 @@ static unsigned long granules_used(const hmmrt_pte_t *ptes)
 	return used;
 }
 
+static unsigned int pages_used(const hmmrt_pte_t *ptes)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < HMMRT_BLOCK_PAGES; i++)
+		n += ptes[i] && !(ptes[i] & HMMRT_PTE_DEVICE);
+	return n;
+}
+
 /**
  * hmmrt_count() - count the remote accesses of a device in a block
  * @binding: of the device
@@ -64,12 +73,14 @@ void hmmrt_count(const struct hmmrt_binding *binding, struct hmmrt_block *block,
 	unsigned long used;
 	unsigned int i;
 
-	if (!READ_ONCE(map->counts))
+	if (!READ_ONCE(map->counts) && !READ_ONCE(map->bypass.until))
 		return;
 	used = granules_used(ptes);
 	mutex_lock(&block->lock);
+	if (map->bypass.until)
+		hmmrt_policy_bypass_used(&map->bypass, pages_used(ptes));
 	for_each_set_bit(i, &used, HMMRT_POLICY_GRANULES)
-		if (map->counts->of[i] < U16_MAX)
+		if (map->counts && map->counts->of[i] < U16_MAX)
 			map->counts->of[i]++;
 	mutex_unlock(&block->lock);
 }

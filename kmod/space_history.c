@@ -12,9 +12,9 @@
  * Memory     Allocated when the first page of a block is about to move. If the
  *            allocation fails there is no history.
  * Locking    Words are written under block->migrate, or by an evictor that has
- *            the page locked. The notifier clears them. It never runs beside a
- *            writer, because writers hold the mmap_lock or the page lock.
- *            Readers take no lock.
+ *            the page locked. The notifier clears the words of pages that are
+ *            unmapped. No page is moved at that time, because writers hold the
+ *            mmap_lock or the page lock. Readers take no lock.
  */
 #include <linux/bitfield.h>
 #include <linux/ktime.h>
@@ -93,10 +93,12 @@ bool hmmrt_history_has(struct hmmrt_block *block, unsigned int first,
 	struct hmmrt_history *history = smp_load_acquire(&block->history);
 	unsigned int i;
 
-	for (i = first; history && i < first + n; i++)
-		if (history->words[i] &&
-		    FIELD_GET(WORD_LOCATION, history->words[i]) == device_id)
+	for (i = first; history && i < first + n; i++) {
+		u64 word = READ_ONCE(history->words[i]);
+
+		if (word && FIELD_GET(WORD_LOCATION, word) == device_id)
 			return true;
+	}
 	return false;
 }
 
@@ -168,6 +170,7 @@ void hmmrt_history_unmapped(struct hmmrt_block *block, unsigned int first,
 
 		if (!block->maps[id])
 			continue;
+		hmmrt_policy_bypass_forget(&block->maps[id]->bypass);
 		refaults = &block->maps[id]->refaults;
 		if (pin_end(&refaults->pinned_until))
 			pinned = true;
@@ -208,9 +211,12 @@ void hmmrt_block_note_given_up(struct hmmrt_block *block, u32 device_id,
 		hmmrt_space_binding(block->span->space, device_id);
 
 	lockdep_assert_held(&block->lock);
-	if (binding)
-		hmmrt_policy_evicted(&block->maps[device_id]->refaults,
-				     atomic64_add_return(pages,
-							 &binding->given_up),
-				     hmmrt_now_us());
+	if (!binding)
+		return;
+	/* Chunk by chunk: the first one counts. */
+	if (!block->maps[device_id]->refaults.away)
+		hmmrt_policy_bypass_evicted(&block->maps[device_id]->bypass);
+	hmmrt_policy_evicted(&block->maps[device_id]->refaults,
+			     atomic64_add_return(pages, &binding->given_up),
+			     hmmrt_now_us());
 }

@@ -156,6 +156,7 @@ static void map_zap(struct hmmrt_block *block, unsigned int id,
 	if (bitmap_empty(map->mapped, HMMRT_BLOCK_PAGES)) {
 		WRITE_ONCE(map->faults, 0);
 		WRITE_ONCE(map->remote, false);
+		hmmrt_policy_bypass_end(&map->bypass);
 	}
 	if (!hmmrt_space_binding(block->span->space, id) || (*ids & BIT(id)))
 		return;

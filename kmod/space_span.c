@@ -410,6 +410,7 @@ void hmmrt_map_forget(struct hmmrt_block *block, u32 device_id,
 	bitmap_zero(map->mapped, HMMRT_BLOCK_PAGES);
 	bitmap_zero(map->writable, HMMRT_BLOCK_PAGES);
 	bitmap_zero(map->local, HMMRT_BLOCK_PAGES);
+	map->bypass = (struct hmmrt_policy_bypass){};
 	map->peers = 0;
 	map->remote = false;
 	hmmrt_duplicates_take(block, device_id, 0, HMMRT_BLOCK_PAGES, taken);

@@ -46,7 +46,7 @@ inline constexpr std::array<knob_description, HMMRT_KNOBS> knob_descriptions = {
      knob_of_process},
     {"fault_coalesce", 0, 1, 1, knob_of_process},
     {"fault_workers", 0, 1024, 0, knob_of_process},
-    {"oversubscription", 0, 1, 1, knob_of_device},
+    {"oversubscription", 0, 2, 2, knob_of_device},
     {"evict_by_access", 0, 1, 1, knob_of_device},
     {"evict_low_watermark", 0, 50, 0, knob_of_device},
     {"evict_high_watermark", 0, 50, 0, knob_of_device},

@@ -151,8 +151,11 @@ void exceed_the_device(memory all) {
     let_it_thrash();
     hmm::set_granularity(all.last(all.size() / 2), 16 * page);
     hmm::quota(hmm::device(0)).set(5 * advised_block + advised_block / 2, hmmQuotaPriorityDefault);
+    const hmm::knob eviction("oversubscription");
+    eviction.set(1, hmm::device(0)); // HMMRT_OVERSUBSCRIBE_ALWAYS
     for (unsigned i = 0; i < rounds; i++)
         write_on(0, all);
+    eviction.reset(hmm::device(0));
 }
 
 void nothing(memory) {}

@@ -199,7 +199,7 @@ TEST(Device, ListAndShowAgree) {
         EXPECT_EQ(shown.erase("backed_bytes") + device.erase("backed_bytes"), 2u);
         EXPECT_EQ(shown, device);
         EXPECT_EQ(knobs["oversubscription"],
-                  (json{{"value", 1}, {"min", 0}, {"max", 1}, {"default", 1}}));
+                  (json{{"value", 2}, {"min", 0}, {"max", 2}, {"default", 2}}));
         EXPECT_EQ(knobs.size(), static_cast<std::size_t>(HMMRT_KNOBS));
         EXPECT_EQ(run_hmmctl({"device", "show", id}).status, 0);
     }

@@ -251,6 +251,7 @@ FIXTURE_SETUP(processes)
 	ASSERT_EQ(0, simgpu_replace(self->parameters, module));
 	space = open_manager();
 	ASSERT_EQ(0, device_named(space, "hmmrt-gpu0", &session.devices[A].id));
+	ASSERT_EQ(0, evict_always(space, id_of(A)));
 }
 
 FIXTURE_TEARDOWN(processes)

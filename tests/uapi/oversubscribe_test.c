@@ -398,6 +398,7 @@ FIXTURE_SETUP(processes)
 	ASSERT_EQ(0, simgpu_replace(self->parameters, two_devices(LESS_BYTES)));
 	self->fd = open_manager();
 	ASSERT_EQ(0, device_named(self->fd, "hmmrt-gpu0", &self->id));
+	ASSERT_EQ(0, evict_always(self->fd, self->id));
 }
 
 FIXTURE_TEARDOWN(processes)

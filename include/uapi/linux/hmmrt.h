@@ -762,7 +762,8 @@ struct hmmrt_peer {
  * @out_throttled_faults: device faults delayed for others that use the block
  * @out_thrash_pins: times that a block that migrates too often got a thrash pin
  * @out_thrash_unpins: times that one ended, by time or as the process moved it
- * @out_counted_moves: part of @out_migrated_to_device, due to access counters
+ * @out_counted_moves: part of @out_migrated_to_device, due to remote use: access
+ *	counters, and HMMRT_OVERSUBSCRIBE_BY_USE
  * @out_quota_refusals: faults, and blocks of calls, that left pages where they
  *	are because of a limit: see HMMRT_IOC_QUOTA
  * @out_memory_refusals: the same if the device was full and could evict nothing

@@ -49,7 +49,8 @@
  * @HMMRT_KNOB_FAULT_COALESCE: serve faults on the same page as one fault
  * @HMMRT_KNOB_FAULT_WORKERS: maximum number of batches that are served
  *	concurrently, 0 for the number of online CPUs
- * @HMMRT_KNOB_OVERSUBSCRIPTION: evict pages when the device is full
+ * @HMMRT_KNOB_OVERSUBSCRIPTION: enum hmmrt_oversubscription: what a device that
+ *	is full evicts for a fault
  * @HMMRT_KNOB_EVICT_BY_ACCESS: evict the memory that was accessed least
  *	recently. If 0, evict the memory that was allocated least recently.
  * @HMMRT_KNOB_EVICT_LOW_WATERMARK: start eviction in the background when less
@@ -100,6 +101,22 @@ enum hmmrt_knob_id {
 	HMMRT_KNOB_FAULT_WAIT_TIMEOUT_MSEC,
 	HMMRT_KNOB_READ_DUPLICATION,
 	HMMRT_KNOBS,
+};
+
+/**
+ * enum hmmrt_oversubscription - values of HMMRT_KNOB_OVERSUBSCRIPTION
+ * @HMMRT_OVERSUBSCRIBE_NEVER: a device that is full evicts nothing: not for
+ *	prefetches, either
+ * @HMMRT_OVERSUBSCRIBE_ALWAYS: it evicts what was used least recently
+ * @HMMRT_OVERSUBSCRIBE_BY_USE: it evicts memory of the process that faults only
+ *	for memory that is used more. Until that is known, pages stay where they
+ *	are, and the device maps them. Memory of processes that use more than
+ *	their share, and memory for prefetches, is evicted as with ALWAYS.
+ */
+enum hmmrt_oversubscription {
+	HMMRT_OVERSUBSCRIBE_NEVER = 0,
+	HMMRT_OVERSUBSCRIBE_ALWAYS,
+	HMMRT_OVERSUBSCRIBE_BY_USE,
 };
 
 /**

@@ -101,6 +101,13 @@ int advise_value(const volatile void *addr, size_t len, uint32_t advice,
 	return cmd_advise(space, addr, len, advice, 0, value);
 }
 
+int evict_always(int fd, uint32_t id)
+{
+	return cmd_set_knob(fd, HMMRT_SCOPE_DEVICE, id,
+			    HMMRT_KNOB_OVERSUBSCRIPTION,
+			    HMMRT_OVERSUBSCRIBE_ALWAYS);
+}
+
 int set_knob(unsigned int device, uint32_t knob, uint32_t value)
 {
 	return cmd_set_knob(space, HMMRT_SCOPE_SPACE, id_of(device), knob,

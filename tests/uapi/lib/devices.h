@@ -84,6 +84,8 @@ int advise_at(const volatile void *addr, size_t len, uint32_t advice,
 int advise_value(const volatile void *addr, size_t len, uint32_t advice,
 		 uint64_t value);
 int set_knob(unsigned int device, uint32_t knob, uint32_t value);
+/* Let each touch of memory evict other memory of a device that is full. */
+int evict_always(int fd, uint32_t id);
 int set_range_knob(const volatile void *addr, size_t len, unsigned int device,
 		   uint32_t knob, uint32_t value);
 int set_access(const volatile void *addr, size_t len, unsigned int device,

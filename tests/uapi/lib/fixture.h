@@ -15,8 +15,12 @@ struct devices_options {
 	unsigned int devices;	/* 0: one */
 	unsigned int lanes;	/* of each device; 0: one */
 	size_t bytes;		/* of @buf; 0: no @buf */
-	/* Reloads hmmrt_simgpu with these parameters during the test. */
+	/*
+	 * Reloads hmmrt_simgpu with these parameters during the test. The
+	 * devices are small, and each touch evicts, unless @by_use.
+	 */
 	const char *load;
+	bool by_use;	/* keep the default of HMMRT_KNOB_OVERSUBSCRIPTION */
 	bool unattached; /* the agents, which a test attaches itself */
 	bool sets_oversubscription; /* the test, which the teardown undoes */
 	void (*end)(void); /* the teardown calls it before the session ends */
@@ -175,6 +179,9 @@ static inline void devices_setup(struct __test_metadata *_metadata,
 	ASSERT_EQ(0, session_open(&session, options->devices ?: 1));
 	ASSERT_EQ(0, session_bind(&session, options->lanes ?: 1));
 	space = session.space;
+	if (options->load && !options->by_use)
+		for (unsigned int i = 0; i < session.nr_devices; i++)
+			ASSERT_EQ(0, evict_always(space, id_of(i)));
 	if (!options->unattached)
 		ASSERT_EQ(0, session_attach(&session));
 	if (options->bytes)

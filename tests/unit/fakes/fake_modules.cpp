@@ -398,7 +398,7 @@ void fake_policy::clear() {
     knob_change_error = quota_error = stats_error = 0;
     knobs = {{"migration_policy", 0, 2, 0, anywhere, {}},
              {"prefetch_threshold", 1, 100, 51, anywhere, {}},
-             {"oversubscription", 0, 1, 1, HMMRT_SCOPE_DEVICE, {}}};
+             {"oversubscription", 0, 2, 2, HMMRT_SCOPE_DEVICE, {}}};
     knob_changes.clear();
     quotas.clear();
     queries.clear();
