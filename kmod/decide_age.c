@@ -158,7 +158,7 @@ bool hmmrt_can_age(const struct hmmrt_device *dev)
 
 /**
  * hmmrt_age() - find out which memory of a device is in use
- * @dev: device about to evict
+ * @dev: device about to evict, or whose use is of interest
  *
  * Context: process context, sleeps; no lock is held.
  */

@@ -766,7 +766,8 @@ struct hmmrt_peer {
  *	counters, and HMMRT_OVERSUBSCRIBE_BY_USE
  * @out_quota_refusals: faults, and blocks of calls, that left pages where they
  *	are because of a limit: see HMMRT_IOC_QUOTA
- * @out_memory_refusals: the same if the device was full and could evict nothing
+ * @out_memory_refusals: the same if the device was full and could evict nothing,
+ *	or only memory that HMMRT_OVERSUBSCRIBE_BY_USE spares
  * @out_thrashing_resets: times that the process moved a thrashing block
  * @out_blocks: blocks of 2 MiB of address space with state in the manager, about
  *	10 KiB each. It is freed soon after all of the block is unmapped.
