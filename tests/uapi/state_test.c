@@ -5,6 +5,7 @@
  */
 #include <sys/stat.h>
 
+#include "lib/amount.h"
 #include "lib/fixture.h"
 #include "lib/storm.h"
 
@@ -543,13 +544,16 @@ TEST_F(space, second_bind_of_a_file_or_device_is_ebusy)
 
 /* --- a signal ------------------------------------------------------------- */
 
+/* So many blocks that a prefetch takes much longer than signals are apart. */
+#define LONG_BLOCKS	amount(32, 8)
+
 /*
  * In one round the signals may miss all calls, so the test repeats the round
  * until one call is interrupted.
  */
 TEST_F(space, interrupted_prefetch_reports_its_progress)
 {
-	const size_t len = 32 * BLOCK_BYTES;
+	const size_t len = LONG_BLOCKS * BLOCK_BYTES;
 	struct storm storm;
 	unsigned int eintr = 0, calls;
 	struct hmmrt_prefetch result;
@@ -578,7 +582,7 @@ TEST_F(space, interrupted_prefetch_reports_its_progress)
 /* The kernel restarts the call, which continues where it stopped. */
 TEST_F(space, restarted_prefetch_counts_each_page_once)
 {
-	const size_t len = 32 * BLOCK_BYTES;
+	const size_t len = LONG_BLOCKS * BLOCK_BYTES;
 	struct hmmrt_prefetch result;
 	char *buf = FILLED(len);
 	struct storm storm;
@@ -597,7 +601,7 @@ TEST_F(space, restarted_prefetch_counts_each_page_once)
 
 TEST_F(space, interrupted_prefetch_goes_on_where_it_was)
 {
-	const size_t len = 32 * BLOCK_BYTES;
+	const size_t len = LONG_BLOCKS * BLOCK_BYTES;
 	char *buf = FILLED(len);
 	struct hmmrt_prefetch prefetch = {
 		.size = sizeof(prefetch), .addr = (uintptr_t)buf, .len = len,
@@ -644,7 +648,7 @@ struct stopped {
 
 static void prefetch_for_ever(struct stopped *stopped)
 {
-	const size_t len = 16 * BLOCK_BYTES;
+	const size_t len = LONG_BLOCKS / 2 * BLOCK_BYTES;
 	int space = open_manager(), gpu = open_gpu(0), rc;
 	struct hmmrt_prefetch result;
 	struct hmmrt_gpu_bind bind;
