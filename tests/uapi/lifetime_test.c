@@ -607,7 +607,7 @@ TEST_F(order, close_order_loses_no_data)
 
 #define FAR_PLACES	32
 #define FAR_STRIDE	(64UL << 20)	/* each has its own notifier */
-#define FAR_BYTES	(64 * PAGE_BYTES)
+#define FAR_BYTES	(amount(64, 16) * PAGE_BYTES)
 #define FAR_MOVED	(4 * BLOCK_BYTES)
 
 /*
