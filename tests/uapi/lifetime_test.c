@@ -472,7 +472,8 @@ TEST(undone_binding_leaves_nothing_mapped)
 
 /* --- the next binding ----------------------------------------------------- */
 
-#define MANY_BLOCKS	32
+/* A debug kernel takes several times as long to migrate a page back. */
+#define MANY_BLOCKS	amount(32, 8)
 
 /*
  * Unbinding takes a while if many pages have to migrate back. The next binding
