@@ -677,7 +677,8 @@ TEST(space_ends_while_pages_migrate_back)
 /* Lanes fault while lane 0 unmaps their mirror and maps it again. */
 TEST_F(session, unmapping_the_mirror_under_faulting_lanes_is_harmless)
 {
-	const size_t len = 8 * BLOCK_BYTES;
+	/* More than the lanes read while lane 0 waits. */
+	const size_t len = amount(8, 2) * BLOCK_BYTES;
 	const unsigned int rounds = amount(60, 20);
 
 	for (unsigned int round = 0; round < rounds; round++) {
