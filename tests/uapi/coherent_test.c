@@ -6,6 +6,7 @@
  * migrate back when the device goes away. Reloads the modules with such
  * devices, and restores their parameters afterwards.
  */
+#include "lib/amount.h"
 #include "lib/dmirror.h"
 #include "lib/ext2.h"
 #include "lib/fixture.h"
@@ -334,6 +335,8 @@ TEST_F(coherent, unbind_migrates_pages_back)
 	EXPECT_EQ(-1, pages_check(buf, LEN, 70));
 }
 
+#define TURNS	amount(20, 5)
+
 static int use_as_another_process(uint64_t first)
 {
 	int space = open_manager(), gpu = open_gpu(0);
@@ -343,7 +346,7 @@ static int use_as_another_process(uint64_t first)
 
 	if (!rc)
 		rc = cmd_bind(gpu, space, &bind);
-	for (unsigned int i = 0; i < 20 && !rc; i++) {
+	for (unsigned int i = 0; i < TURNS && !rc; i++) {
 		pages_fill(buf, LEN, first + i);
 		rc = cmd_prefetch(space, buf, LEN, bind.out_device_id, NULL);
 		if (!rc && pages_check(buf, LEN, first + i) != -1)
@@ -362,7 +365,7 @@ TEST_F(coherent, processes_do_not_see_each_others_memory)
 	ASSERT_EQ(0, madvise(buf, LEN, MADV_DONTFORK));
 	for (unsigned int i = 0; i < 2; i++)
 		pids[i] = CHILD(-use_as_another_process(1 + i * 1000000));
-	for (unsigned int i = 0; i < 20; i++)
+	for (unsigned int i = 0; i < TURNS; i++)
 		ASSERT_FILLS(A, buf, LEN, i);
 	for (unsigned int i = 0; i < 2; i++)
 		EXPECT_EQ(0, process_wait(pids[i]));
