@@ -11,12 +11,12 @@
 #include "lib/loop.h"
 #include "lib/objects.h"
 
-#define DEVICE_BYTES	(16UL << 20)
+#define DEVICE_BYTES	amount(16UL << 20, 8UL << 20)
 #define DEVICES		2
 #define LANES		2
 
 DEVICES_FIXTURE(place, .devices = DEVICES, .lanes = LANES,
-		.load = "devices=2 memory=16", .end = objects_end)
+		.load = two_devices(DEVICE_BYTES), .end = objects_end)
 
 /* --- pinned memory -------------------------------------------------------- */
 

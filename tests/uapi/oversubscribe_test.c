@@ -46,15 +46,6 @@ static uint64_t run_job(void)
 FIXTURE(oversubscribe) {
 };
 
-/* Returns parameters of hmmrt_simgpu for two devices that have @bytes each. */
-static const char *two_devices(size_t bytes)
-{
-	static char module[32];
-
-	snprintf(module, sizeof(module), "devices=2 memory=%zu", bytes >> 20);
-	return module;
-}
-
 FIXTURE_SETUP(oversubscribe)
 {
 	DEVICES_SETUP(.devices = 2, .lanes = 2,

@@ -99,6 +99,14 @@ void simgpu_parameters(char *text, size_t size)
 	add_parameter(text, size, "fault_in_place");
 }
 
+const char *two_devices(size_t bytes)
+{
+	static char module[32];
+
+	snprintf(module, sizeof(module), "devices=2 memory=%zu", bytes >> 20);
+	return module;
+}
+
 /* Killed processes take a moment to release the module. */
 int simgpu_remove(void)
 {

@@ -28,6 +28,12 @@ int module_remove(const char *name);
 #define SIMGPU_PARAMETERS	512
 void simgpu_parameters(char *text, size_t size);
 
+/*
+ * Returns parameters of hmmrt_simgpu for two devices that have @bytes each. The
+ * next call overwrites them.
+ */
+const char *two_devices(size_t bytes);
+
 /* Waits up to 60 s for exiting users to release the module. */
 int simgpu_remove(void);
 
