@@ -13,7 +13,7 @@
 #define DEVICE_PAGES	(DEVICE_BYTES / PAGE_BYTES)
 #define CHUNKS		(DEVICE_BYTES / BLOCK_BYTES)
 /* Less memory for tests that move a lot: debug kernels take long for it. */
-#define LESS_BYTES	(8UL << 20)
+#define LESS_BYTES	amount(8UL << 20, 4UL << 20)
 /* Used by each process of a test with several ones. */
 #define SHARE_BYTES	amount(2 * LESS_BYTES, LESS_BYTES)
 #define AREA		(4 * DEVICE_BYTES)
