@@ -276,6 +276,18 @@ TEST_F(quota, lower_limit_evicts_at_once)
 	EXPECT_EQ(HMMRT_CAUSE_EVICTION, page.cause);
 	EXPECT_EQ(2 * BLOCK_BYTES, bytes_here());
 	EXPECT_EQ(-1, pages_check(buf, 4 * BLOCK_BYTES, 1));
+	/* What was evicted is free, and nobody else's. */
+	ASSERT_EQ(0, limit_to(NO_LIMIT));
+	MOVE(A, buf, DEVICE_BYTES);
+}
+
+TEST_F(quota, lower_limit_evicts_what_was_used_least_recently)
+{
+	PLACE(A, buf, 4 * BLOCK_BYTES, 1);
+	ASSERT_SUM(A, buf, BLOCK_BYTES, 1);
+	ASSERT_EQ(0, limit_to(3 * BLOCK_BYTES));
+	EXPECT_AT(A, buf, BLOCK_BYTES);
+	EXPECT_AT(HOST, buf + BLOCK_BYTES, BLOCK_BYTES);
 }
 
 /*
