@@ -11,9 +11,10 @@
  *            pages of the block the device has used since the last look. If it
  *            used none, we wait twice as long for the next look.
  * Goes       The first look that finds it used may see the pass over the block
- *            that began with the fault. If after that each remote page was used
- *            about once more, the block takes the place of the process's oldest
- *            chunk that was not used since before that first look. So the block
+ *            that began with the fault. If it is used after that, it takes
+ *            memory that is free. If each remote page was used about once more,
+ *            it takes the place of the process's oldest chunk that was not used
+ *            since before that first look. So the block
  *            is used in shorter intervals than the chunk: the rule of LIRS,
  *            with system memory as the list of blocks that are not resident.
  *            If the chunk was used, the block starts again, with twice the
@@ -70,7 +71,8 @@ void hmmrt_policy_bypass_used(struct hmmrt_policy_bypass *bypass,
  * @remote: pages of it that the device has mapped remotely
  * @now: the time of the look
  *
- * Return: the number of pages that the device has used since the last look.
+ * Return: the number of pages that the device has used since the last look; 0 at
+ * the first look that finds some used.
  */
 unsigned int hmmrt_policy_bypass_look(struct hmmrt_policy_bypass *bypass,
 				      unsigned int remote, u64 now)
@@ -81,9 +83,10 @@ unsigned int hmmrt_policy_bypass_look(struct hmmrt_policy_bypass *bypass,
 	if (!used) {
 		bypass->wait = min(2 * bypass->wait, BYPASS_WAIT_MAX);
 	} else if (!bypass->used) {
-		/* This was at or after the last look. */
+		/* This was at or after the last look, and may be over. */
 		bypass->used = true;
 		bypass->since = bypass->looked;
+		used = 0;
 	} else {
 		bypass->seen = min(bypass->seen + used, BYPASS_SEEN_MAX);
 	}

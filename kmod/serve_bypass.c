@@ -148,7 +148,7 @@ static unsigned int remote_pages(const struct hmmrt_block_map *map)
 
 /*
  * Ask the driver, and record the answer. Returns whether the block was used
- * since the last look.
+ * since the last look, and before that.
  */
 static bool look(struct look_run *run, struct found *found)
 {

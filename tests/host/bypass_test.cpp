@@ -240,6 +240,7 @@ TEST(Bypass, TheEvidenceNeededDoublesWithEachEviction) {
 TEST(Bypass, UsesThatOthersAskedForCount) {
     hmmrt_policy_bypass bypass = {};
     hmmrt_policy_bypass_begin(&bypass, 1000, lapse);
+    look(&bypass, 1, 300, 1500);
     hmmrt_policy_bypass_used(&bypass, 200);
     hmmrt_policy_bypass_used(&bypass, 400);
     EXPECT_EQ(hmmrt_policy_bypass_look(&bypass, 300, 2000), 300u) << "of those that are remote";
@@ -247,6 +248,17 @@ TEST(Bypass, UsesThatOthersAskedForCount) {
     hmmrt_policy_bypass_used(&bypass, block_pages);
     hmmrt_policy_bypass_used(&bypass, block_pages);
     EXPECT_EQ(hmmrt_policy_bypass_look(&bypass, block_pages, 4000), block_pages);
+}
+
+// If the CPU moves the results back, what was used once must not take their place.
+TEST(Bypass, ASinglePassIsNoReasonToMove) {
+    hmmrt_policy_bypass bypass = {};
+    hmmrt_policy_bypass_begin(&bypass, 1000, lapse);
+    hmmrt_policy_bypass_used(&bypass, block_pages);
+    EXPECT_EQ(hmmrt_policy_bypass_look(&bypass, block_pages, bypass.until), 0u);
+    EXPECT_EQ(hmmrt_policy_bypass_look(&bypass, block_pages, bypass.until), 0u);
+    hmmrt_policy_bypass_used(&bypass, 1);
+    EXPECT_EQ(hmmrt_policy_bypass_look(&bypass, block_pages, bypass.until), 1u);
 }
 
 TEST(Bypass, UnmappingMemoryOfABlockThatStaysKeepsItsWait) {

@@ -54,6 +54,19 @@ TEST_F(bypass, what_does_not_fit_stays_and_is_used_there)
 	EXPECT_AT(HOST, buf + DEVICE_BYTES, DEVICE_BYTES);
 }
 
+/* As the CPU moves the results back, device memory gets free. */
+TEST_F(bypass, single_pass_moves_nothing_later)
+{
+	ASSERT_DONE(dev_sum(A, buf, 3 * DEVICE_BYTES));
+	for (size_t at = 0; at < DEVICE_BYTES; at += BLOCK_BYTES) {
+		ASSERT_EQ(-1, pages_check(buf + at, BLOCK_BYTES,
+					  1 + at / PAGE_BYTES));
+		usleep(10000);
+	}
+	EXPECT_EQ(0, count_at(A, buf, 3 * DEVICE_BYTES));
+	EXPECT_EQ(DEVICE_PAGES, stats_of(A).out_migrated_to_device);
+}
+
 TEST_F(bypass, another_working_set_gets_the_device)
 {
 	char *second = buf + DEVICE_BYTES;
