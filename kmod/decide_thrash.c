@@ -179,6 +179,7 @@ static void pin_for(struct hmmrt_block *block, u64 us)
  * The thrash pins of a block that were released, by id of the pinning device.
  */
 struct released {
+	unsigned long roomy;	/* see roomy_devices() */
 	unsigned long ids;
 	u64 next;			/* when the next one ends, or 0 */
 };
@@ -209,6 +210,27 @@ static bool has_room(const struct hmmrt_block *block, u32 device_id)
 	return room;
 }
 
+/*
+ * Return the ids of devices that aren't too small any more for a block with a
+ * pin that lasts for longer. Context: no lock is held.
+ */
+static unsigned long roomy_devices(const struct hmmrt_block *block, u64 now)
+{
+	unsigned long ids = 0;
+	unsigned int id;
+
+	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
+		const struct hmmrt_block_map *map;
+
+		/* Pairs with hmmrt_block_get(). */
+		map = smp_load_acquire(&block->maps[id]);
+		if (map && READ_ONCE(map->refaults.pinned_until) > now + PIN_CHECK &&
+		    has_room(block, id))
+			ids |= BIT(id);
+	}
+	return ids;
+}
+
 static void release_locked(struct hmmrt_block *block, u64 now, bool all,
 			   struct released *released)
 {
@@ -230,9 +252,9 @@ static void release_locked(struct hmmrt_block *block, u64 now, bool all,
 		if (!block->maps[id])
 			continue;
 		refaults = &block->maps[id]->refaults;
-		if (!is_over(refaults->pinned_until, now, all, released) &&
-		    (refaults->pinned_until < now + PIN_CHECK ||
-		     !has_room(block, id)))
+		if (!refaults->pinned_until ||
+		    (!is_over(refaults->pinned_until, now, all, released) &&
+		     !(released->roomy & BIT(id))))
 			continue;
 		released->ids |= BIT(id);
 		*refaults = (struct hmmrt_policy_refaults){};
@@ -245,11 +267,14 @@ static void release_locked(struct hmmrt_block *block, u64 now, bool all,
  */
 static u64 block_release_pins(struct hmmrt_block *block, bool all)
 {
-	struct released released = {};
+	u64 now = hmmrt_now_us();
+	struct released released = {
+		.roomy = roomy_devices(block, now),
+	};
 	unsigned int id;
 
 	mutex_lock(&block->lock);
-	release_locked(block, hmmrt_now_us(), all, &released);
+	release_locked(block, now, all, &released);
 	if (all)
 		block->thrashing = (struct hmmrt_policy_thrashing){};
 	mutex_unlock(&block->lock);

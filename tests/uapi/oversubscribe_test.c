@@ -629,4 +629,33 @@ TEST_F(tiny, thrashing_ends_with_the_memory)
 	}
 }
 
+/* A long pin ends before its time if the device is not too small any more. */
+TEST_F(tiny, thrashing_ends_when_memory_gets_free)
+{
+	char *const blocks = (char *)area;
+	const time_t end = time(NULL) + 30;
+	char *pinned = blocks, *other = blocks + BLOCK_BYTES;
+
+	/* 50 s at least; a lapse is half a millisecond or longer. */
+	ASSERT_EQ(0, set_knob(A, HMMRT_KNOB_THRASHING_PIN, 100000));
+	ASSERT_EQ(0, set_knob(A, HMMRT_KNOB_THRASHING_EPOCH, 100000));
+	pages_fill(blocks, 2 * BLOCK_BYTES, 1);
+	for (unsigned int i = 0; !stats_of(A).out_thrash_pins; i++) {
+		ASSERT_LT(i, 20);
+		ASSERT_DONE(dev_sum(A, blocks + i % 2 * BLOCK_BYTES,
+				    BLOCK_BYTES));
+	}
+	if (count_at(A, pinned, BLOCK_BYTES)) {
+		pinned = other;
+		other = blocks;
+	}
+	ASSERT_EQ(0, munmap(other, BLOCK_BYTES));
+	while (!stats_of(A).out_thrash_unpins) {
+		ASSERT_LT(time(NULL), end);
+		usleep(10000);
+	}
+	ASSERT_DONE(dev_sum(A, pinned, BLOCK_BYTES));
+	EXPECT_AT(A, pinned, BLOCK_BYTES);
+}
+
 TEST_HARNESS_MAIN
