@@ -41,10 +41,10 @@ bool hmmrt_bypass_concerns(const struct hmmrt_request *req)
 }
 
 /**
- * hmmrt_bypass_applies() - check if a fault may evict memory of its process
+ * hmmrt_bypass_applies() - check if a fault spares the memory of its process
  * @req: found no free memory
  *
- * Return: true if it may not, and memory stays instead.
+ * Return: true if its block stays rather than evicting such memory.
  */
 bool hmmrt_bypass_applies(const struct hmmrt_request *req)
 {

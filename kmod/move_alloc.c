@@ -140,6 +140,14 @@ static void memory_refused(struct hmmrt_request *req)
 		    .reason = hmmrt_memory_stay_reason(&req->memory));
 }
 
+static enum hmmrt_policy_rule
+refusal_rule(const struct hmmrt_request_memory *memory)
+{
+	return memory->shortfall == HMMRT_SHORTFALL_QUOTA ?
+		       HMMRT_RULE_QUOTA :
+		       HMMRT_RULE_NO_MEMORY;
+}
+
 /* If the touched page got no memory, record that as the rule for the fault. */
 static void rule_refused(struct hmmrt_request *req, unsigned int first,
 			 unsigned int end, struct page **pages)
@@ -149,9 +157,7 @@ static void rule_refused(struct hmmrt_request *req, unsigned int first,
 	if (!req->access || touched < first || touched >= end ||
 	    !test_bit(touched, req->memory.wanted) || pages[touched - first])
 		return;
-	req->policy.rule = req->memory.shortfall == HMMRT_SHORTFALL_QUOTA ?
-				   HMMRT_RULE_QUOTA :
-				   HMMRT_RULE_NO_MEMORY;
+	req->policy.rule = refusal_rule(&req->memory);
 }
 
 /**
@@ -161,9 +167,7 @@ static void rule_refused(struct hmmrt_request *req, unsigned int first,
 void hmmrt_request_refused(struct hmmrt_request *req)
 {
 	memory_refused(req);
-	req->policy.rule = req->memory.shortfall == HMMRT_SHORTFALL_QUOTA ?
-				   HMMRT_RULE_QUOTA :
-				   HMMRT_RULE_NO_MEMORY;
+	req->policy.rule = refusal_rule(&req->memory);
 }
 
 /* Count the wanted pages in [first, end). */
@@ -287,8 +291,6 @@ static int evict_for_request(struct hmmrt_request *req,
 	if (IS_ERR(chunk)) {
 		if (PTR_ERR(chunk) == -EAGAIN)
 			return -EBUSY;
-		if (PTR_ERR(chunk) == -EXDEV)
-			return -ENOMEM;
 		req->memory.none_left = PTR_ERR(chunk) == -ENOENT;
 		return -ENOMEM;
 	}

@@ -7,10 +7,10 @@
  *            counters. After a round the work sleeps until the next look is due.
  *            If the hand has gone around and found no block that stays, the work
  *            stops. The next block that stays starts it again.
- * Goes       If memory is free, or other processes owe some, a block that is
- *            used takes it. Else it may take the place of the process's oldest
- *            chunk. That chunk counts as unused if no round of decide_age.c
- *            found it in use that began after the block's first look.
+ * Goes       If memory is free, or other processes owe some, a block that two
+ *            looks found used takes it. Otherwise it may take the place of the
+ *            process's oldest chunk, if that is unused: a round of decide_age.c
+ *            that began after the block's first look has not found it in use.
  * Moves      Like those of access counters, but holes are left as they are:
  *            the device has not asked for them.
  */

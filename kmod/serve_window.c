@@ -690,12 +690,12 @@ int hmmrt_window_map(struct hmmrt_request *req, enum hmmrt_policy_want want)
 		req->permits |= HMMRT_PTE_WRITE;
 	if (req->window.vma->vm_flags & VM_EXEC)
 		req->permits |= HMMRT_PTE_EXEC;
+	/* An earlier attempt may have wanted something else. */
+	req->memory.stays &= want == HMMRT_POLICY_MOVE;
 	/*
 	 * Before a prefetch duplicates pages in system memory, it moves those
 	 * that are elsewhere.
 	 */
-	/* An earlier attempt may have wanted something else. */
-	req->memory.stays &= want == HMMRT_POLICY_MOVE;
 	if (req->memory.stays)
 		hmmrt_request_refused(req);
 	else if (want == HMMRT_POLICY_MOVE || (duplicate && !req->access))
