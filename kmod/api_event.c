@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * HMMRT_IOC_EVENTS_OPEN, and the permission for it, and HMMRT_IOC_ANNOTATE.
- * event_ring.c has the rings.
+ * HMMRT_IOC_EVENTS_OPEN, and the permission for it, HMMRT_IOC_ANNOTATE, and
+ * accesses that devices report. event_ring.c has the rings.
  */
 #include <linux/capability.h>
 #include <linux/file.h>
@@ -166,3 +166,25 @@ int hmmrt_ioc_annotate(struct hmmrt_space *space, void *data)
 	hmmrt_event_record(&space->events, &event);
 	return 0;
 }
+
+/**
+ * hmmrt_accesses_recorded() - check if a program records accesses
+ * @binding: device and process
+ *
+ * Return: whether the device has to call hmmrt_accessed().
+ */
+bool hmmrt_accesses_recorded(const struct hmmrt_binding *binding)
+{
+	return hmmrt_events_on() &&
+	       hmmrt_event_wants_accesses(&binding->space->events);
+}
+EXPORT_SYMBOL_GPL(hmmrt_accesses_recorded);
+
+void hmmrt_accessed(struct hmmrt_binding *binding, unsigned long addr,
+		    unsigned int access, u64 ip)
+{
+	hmmrt_event(&binding->space->events, .type = HMMRT_EVENT_ACCESS,
+		    .device = binding->dev->id, .addr = addr, .pages = 1,
+		    .access = access, .ip = ip);
+}
+EXPORT_SYMBOL_GPL(hmmrt_accessed);

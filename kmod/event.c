@@ -293,6 +293,7 @@ static const u8 members[HMMRT_EVENT_TYPES] = {
 	[HMMRT_EVENT_MARK] = 0,
 	[HMMRT_EVENT_SECTION] = 0,
 	[HMMRT_EVENT_NAME] = 0,
+	[HMMRT_EVENT_ACCESS] = HAS_DEVICE,
 };
 
 /* Those that trace_event() does not name. */
@@ -331,6 +332,8 @@ static void trace_other_event(const struct hmmrt_event *event)
 		break;
 	case HMMRT_EVENT_NAME:
 		trace_hmmrt_name(event);
+		break;
+	case HMMRT_EVENT_ACCESS:
 		break;
 	default:
 		VM_WARN_ON_ONCE(1);

@@ -39,6 +39,7 @@ struct hmmrt_event_source {
 	struct pid *pid; /* of its process; held by the space */
 	struct mm_struct *mm; /* the same */
 	kuid_t uid; /* its creator */
+	unsigned int accesses; /* taps of rings that want them */
 	struct list_head taps; /* see event_ring.c */
 };
 
@@ -107,6 +108,7 @@ void hmmrt_event_source_exit(struct hmmrt_event_source *source);
 struct file *hmmrt_event_ring_open(const struct hmmrt_event_ring_args *args,
 				   struct hmmrt_event_source *source,
 				   u64 *map_bytes);
+bool hmmrt_event_wants_accesses(const struct hmmrt_event_source *source);
 void hmmrt_event_rings_write(const struct hmmrt_event_source *source,
 			     const struct hmmrt_event *event);
 

@@ -91,6 +91,7 @@ struct ring {
 struct tap {
 	struct list_head of_source;
 	struct list_head of_ring;
+	struct hmmrt_event_source *source;
 	struct ring *ring;
 	struct rcu_head rcu;
 };
@@ -99,6 +100,8 @@ static DEFINE_MUTEX(rings_lock);
 static LIST_HEAD(all_rings);
 static LIST_HEAD(machine_rings);
 static LIST_HEAD(children_rings);
+/* Rings of the machine that want accesses. */
+static atomic_t all_accesses = ATOMIC_INIT(0);
 
 /* --- writing -------------------------------------------------------------- */
 
@@ -249,6 +252,27 @@ void hmmrt_event_rings_write(const struct hmmrt_event_source *source,
 	rcu_read_unlock();
 }
 
+/* --- accesses ------------------------------------------------------------- */
+
+static bool ring_wants_accesses(const struct ring *ring)
+{
+	return ring->args.types & HMMRT_EVENT_BIT(HMMRT_EVENT_ACCESS);
+}
+
+/* A ring begins or ends. Taps count it if it isn't one of the machine. */
+static void ring_count_accesses(const struct ring *ring, int change)
+{
+	if (ring->args.scope == HMMRT_EVENTS_OF_MACHINE &&
+	    ring_wants_accesses(ring))
+		atomic_add(change, &all_accesses);
+}
+
+/* Return whether accesses of the space are recorded. */
+bool hmmrt_event_wants_accesses(const struct hmmrt_event_source *source)
+{
+	return READ_ONCE(source->accesses) || atomic_read(&all_accesses);
+}
+
 /* --- taps ----------------------------------------------------------------- */
 
 static void tap_add(struct tap *tap, struct ring *ring,
@@ -256,13 +280,20 @@ static void tap_add(struct tap *tap, struct ring *ring,
 {
 	lockdep_assert_held(&rings_lock);
 	tap->ring = ring;
+	tap->source = source;
+	WRITE_ONCE(source->accesses,
+		   source->accesses + ring_wants_accesses(ring));
 	list_add(&tap->of_ring, &ring->taps);
 	list_add_rcu(&tap->of_source, &source->taps);
 }
 
 static void tap_remove(struct tap *tap)
 {
+	struct hmmrt_event_source *source = tap->source;
+
 	lockdep_assert_held(&rings_lock);
+	WRITE_ONCE(source->accesses,
+		   source->accesses - ring_wants_accesses(tap->ring));
 	list_del_rcu(&tap->of_source);
 	list_del(&tap->of_ring);
 	kfree_rcu(tap, rcu);
@@ -400,6 +431,7 @@ static void ring_destroy(struct ring *ring)
 
 	static_branch_slow_dec_deferred(&hmmrt_events_key);
 	mutex_lock(&rings_lock);
+	ring_count_accesses(ring, -1);
 	list_for_each_entry_safe(tap, next, &ring->taps, of_ring)
 		tap_remove(tap);
 	list_del(&ring->all);
@@ -557,6 +589,7 @@ static int ring_connect(struct ring *ring, struct hmmrt_event_source *source)
 		list_add_rcu(&ring->link, &children_rings);
 	else
 		list_add_rcu(&ring->link, &machine_rings);
+	ring_count_accesses(ring, 1);
 	/* It belongs to the lists, if there is one. */
 	ring->tap = NULL;
 	mutex_unlock(&rings_lock);

@@ -2,6 +2,8 @@
 /*
  * Trace events hmmrt:*. Those of uapi/linux/hmmrt_event.h have the names of its
  * types and the fields of its struct, and are enabled together with the rings.
+ * HMMRT_EVENT_ACCESS has none: whoever enables all of these would slow down all
+ * devices.
  * event.c defines CREATE_TRACE_POINTS.
  */
 #undef TRACE_SYSTEM

@@ -570,6 +570,16 @@ int hmmrt_binding_claim_agent(struct hmmrt_binding *binding,
 #define HMMRT_FAULT_NOWAIT	BIT(31)
 
 /*
+ * A program may record which pages a device uses: then a device that can tell
+ * calls hmmrt_accessed() for each use of a page that is not one of the last
+ * ones, with the address of the instruction or 0. Context: any that may take a
+ * spinlock, with interrupts enabled.
+ */
+bool hmmrt_accesses_recorded(const struct hmmrt_binding *binding);
+void hmmrt_accessed(struct hmmrt_binding *binding, unsigned long addr,
+		    unsigned int access, u64 ip);
+
+/*
  * hmmrt_fault(), for a device that knows the address of the instruction that
  * made the fault: events report it.
  */

@@ -156,6 +156,7 @@ static void table_unmap(struct dpt_table *table, unsigned int first,
 		leaf_split(table);
 	table->huge = 0;
 	memset(&table->pte[first], 0, count * sizeof(table->pte[0]));
+	bitmap_clear(table->used, first, count);
 }
 
 void dpt_unmap(struct dpt *dpt, unsigned long start, unsigned long end)

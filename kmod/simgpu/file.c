@@ -114,6 +114,7 @@ static int simgpu_open(struct inode *inode, struct file *file)
 	}
 	view->gpu = container_of(misc, struct simgpu, misc);
 	mutex_init(&view->lock);
+	spin_lock_init(&view->recent.lock);
 	dpt_init(&view->dpt);
 	simgpu_failures_init(view);
 	init_waitqueue_head(&view->gone);

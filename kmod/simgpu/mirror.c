@@ -28,6 +28,10 @@
  *            its access but not the neighbours. These are the accessed bits of
  *            the device. Reading them zaps the PTEs, because the processor does
  *            not mark an entry that it has cached.
+ * Recording  While a program records accesses, the TLB has no more than the pages
+ *            that were used last, so that each access to another one is a TLB
+ *            miss. The oldest PTE is zapped with its accessed bit, which
+ *            table->used keeps.
  * Locking    Fill: agent's mmap_lock -> table->lock -> page table lock. Page
  *            tables are created before, with neither of the inner locks held,
  *            so that the fill allocates nothing. Shootdown: i_mmap_rwsem of the
@@ -58,6 +62,12 @@ struct fill {
 	unsigned long vm_flags;
 	const struct dpt_table *table;
 };
+
+/*
+ * TLB entries per processor while accesses are recorded, so that no processor
+ * replaces those that the instruction of another one needs.
+ */
+#define RECENT_PER_CPU	16
 
 /*
  * Called under table->lock: the memory that an entry refers to exists as long
@@ -173,15 +183,18 @@ static struct run vma_run(const struct vm_area_struct *vma, unsigned long base)
 			     .end = (hi - base) >> PAGE_SHIFT };
 }
 
-/* Set PTEs from a table. Return false if no entry permits the access. */
+/*
+ * Set PTEs from a table, or @alone the one of the access. Return false if no
+ * entry permits the access.
+ */
 static bool tlb_fill_from(struct dpt_table *table, struct simgpu_view *view,
 			  struct vm_area_struct *vma, unsigned long addr,
-			  unsigned int access)
+			  unsigned int access, bool alone)
 {
 	unsigned long base = ALIGN_DOWN(addr, HMMRT_CHUNK_SIZE);
 	unsigned int index = (addr - base) >> PAGE_SHIFT;
 	unsigned long want = access_vm_flags(access);
-	struct run limit = vma_run(vma, base), run;
+	struct run run = { .first = index, .end = index + 1 };
 	struct fill fill = {
 		.gpu = view->gpu,
 		.mm = vma->vm_mm,
@@ -195,7 +208,13 @@ static bool tlb_fill_from(struct dpt_table *table, struct simgpu_view *view,
 	entry = dpt_table_entry(table, index);
 	if (!entry || (entry_vm_flags(entry, vma->vm_flags) & want) != want)
 		return false;
-	run = valid_run(table, index, limit.first, limit.end);
+	if (alone) {
+		__set_bit(index, table->used);
+	} else {
+		struct run limit = vma_run(vma, base);
+
+		run = valid_run(table, index, limit.first, limit.end);
+	}
 	apply_to_page_range(vma->vm_mm,
 			    base + ((unsigned long)run.first << PAGE_SHIFT),
 			    (unsigned long)(run.end - run.first) << PAGE_SHIFT,
@@ -205,7 +224,7 @@ static bool tlb_fill_from(struct dpt_table *table, struct simgpu_view *view,
 
 /* Set PTEs from the device page table, as tlb_fill_from(). */
 static bool tlb_fill(struct simgpu_view *view, struct vm_area_struct *vma,
-		     unsigned long addr, unsigned int access)
+		     unsigned long addr, unsigned int access, bool alone)
 {
 	struct dpt_table *table;
 	bool hit = false;
@@ -214,12 +233,53 @@ static bool tlb_fill(struct simgpu_view *view, struct vm_area_struct *vma,
 	table = dpt_find_table(&view->dpt, addr);
 	if (table) {
 		spin_lock(&table->lock);
-		hit = tlb_fill_from(table, view, vma, addr, access);
+		hit = tlb_fill_from(table, view, vma, addr, access, alone);
 		spin_unlock(&table->lock);
 	}
 	rcu_read_unlock();
 	return hit;
 }
+
+/* --- recording ------------------------------------------------------------ */
+
+/*
+ * Note the latest page. Returns the one that it replaces, or 0. A page whose PTE
+ * was zapped otherwise is here already, and must not be here twice: its first
+ * place would zap the new PTE, and the pages of one instruction could replace
+ * each other forever.
+ */
+static unsigned long recent_replace(struct recent_pages *recent,
+				    unsigned long addr)
+{
+	unsigned int most = min(RECENT_PER_CPU * num_online_cpus(), RECENT_MAX);
+	unsigned long oldest;
+	unsigned int i;
+
+	spin_lock(&recent->lock);
+	for (i = 0; i < RECENT_MAX; i++)
+		if (recent->addr[i] == addr)
+			recent->addr[i] = 0;
+	if (recent->next >= most)
+		recent->next = 0;
+	oldest = recent->addr[recent->next];
+	recent->addr[recent->next++] = addr;
+	spin_unlock(&recent->lock);
+	return oldest;
+}
+
+/* An access missed the TLB, and has its PTE now. */
+static void record_access(struct simgpu_view *view, unsigned long addr,
+			  unsigned int access)
+{
+	unsigned long oldest = recent_replace(&view->recent, addr);
+
+	hmmrt_accessed(view->binding, addr, access,
+		       instruction_pointer(task_pt_regs(current)));
+	if (oldest)
+		simgpu_mirror_invalidate(view, oldest, oldest + PAGE_SIZE);
+}
+
+/* --- faults --------------------------------------------------------------- */
 
 static vm_fault_t mirror_serve(struct vm_fault *vmf, unsigned int access)
 {
@@ -304,6 +364,7 @@ static vm_fault_t mirror_access(struct vm_fault *vmf, unsigned int access)
 	struct vm_area_struct *vma = vmf->vma;
 	struct simgpu_view *view = vma->vm_private_data;
 	unsigned long addr = vmf->address & PAGE_MASK;
+	bool recorded = hmmrt_accesses_recorded(view->binding);
 	vm_fault_t ret;
 
 	lockdep_assert_held(&vma->vm_mm->mmap_lock);
@@ -320,9 +381,11 @@ static vm_fault_t mirror_access(struct vm_fault *vmf, unsigned int access)
 	}
 	if (apply_to_page_range(vma->vm_mm, addr, PAGE_SIZE, touch_pte, NULL))
 		return VM_FAULT_OOM;
-	if (tlb_fill(view, vma, addr, access))
-		return VM_FAULT_NOPAGE;
-	return mirror_serve(vmf, access);
+	if (!tlb_fill(view, vma, addr, access, recorded))
+		return mirror_serve(vmf, access);
+	if (recorded)
+		record_access(view, addr, access);
+	return VM_FAULT_NOPAGE;
 }
 
 static unsigned int fault_access(const struct vm_fault *vmf)
@@ -352,7 +415,7 @@ static vm_fault_t tlb_fill_huge_from(struct dpt_table *table,
 	lockdep_assert_held(&table->lock);
 	entry = dpt_table_entry(table,
 				(vmf->address >> PAGE_SHIFT) % DPT_ENTRIES);
-	if (table->tlb_has_ptes)
+	if (table->tlb_has_ptes || hmmrt_accesses_recorded(view->binding))
 		return VM_FAULT_FALLBACK;
 	if (!entry ||
 	    (entry_vm_flags(entry, vmf->vma->vm_flags) & want) != want)
@@ -518,6 +581,19 @@ static int harvest_pte(pte_t *ptep, unsigned long addr, void *data)
 	return 0;
 }
 
+/* Accesses that were recorded. */
+static void harvest_used(struct dpt_table *table, struct harvest *harvest)
+{
+	unsigned int i;
+
+	lockdep_assert_held(&table->lock);
+	for_each_set_bit(i, table->used, DPT_ENTRIES) {
+		harvest->ptes[i] = dpt_table_entry(table, i);
+		harvest->any = true;
+	}
+	bitmap_zero(table->used, DPT_ENTRIES);
+}
+
 /*
  * A PMD has one accessed bit for all of its pages. Return false if the PMD
  * points to a page table.
@@ -573,6 +649,7 @@ static bool harvest_table(struct mm_struct *mm, struct simgpu_view *view,
 			apply_to_page_range(mm, max(start, vma->vm_start),
 					    end - max(start, vma->vm_start),
 					    harvest_pte, &harvest);
+		harvest_used(table, &harvest);
 		spin_unlock(&table->lock);
 	}
 	rcu_read_unlock();

@@ -25,6 +25,7 @@
 #ifndef _HMMRT_SIMGPU_H
 #define _HMMRT_SIMGPU_H
 
+#include <linux/bitmap.h>
 #include <linux/hmmrt_device.h>
 #include <linux/miscdevice.h>
 #include <linux/mm_types.h>
@@ -46,6 +47,7 @@ struct dpt_table {
 	spinlock_t lock;	/* the entries */
 	bool tlb_has_ptes;	/* or may have: see mirror.c; never cleared */
 	bool forgotten;		/* empty, being freed: see dpt_forget() */
+	DECLARE_BITMAP(used, DPT_ENTRIES); /* see mirror.c, Recording */
 	struct rcu_head rcu;
 	hmmrt_pte_t huge;
 	hmmrt_pte_t *pte;	/* DPT_ENTRIES */
@@ -90,10 +92,21 @@ struct view_failure {
 	bool pending;
 };
 
+/* Most pages that the TLB has while accesses are recorded. */
+#define RECENT_MAX	512
+
+/* The pages that a TLB has while accesses are recorded: see mirror.c. */
+struct recent_pages {
+	spinlock_t lock;	/* the other members */
+	unsigned int next;		/* to be replaced */
+	unsigned long addr[RECENT_MAX];	/* or 0 */
+};
+
 struct simgpu_view {
 	struct simgpu *gpu;
 	struct inode *inode;		/* i_mapping has all TLB entries */
 	struct dpt dpt;
+	struct recent_pages recent;
 
 	struct mutex lock;		/* bind and attach */
 	struct hmmrt_binding *binding;	/* set by bind */

@@ -141,6 +141,15 @@ TEST_F(Events, OfAProfileAreWhatTheProgramCounts) {
     expect_annotations(said, found);
 }
 
+TEST_F(Events, AccessesAreRecordedOnRequest) {
+    run_counted({"trace", "record"});
+    EXPECT_EQ(report()["types"]["access"]["recorded"], 0);
+    const own_words said = run_counted({"trace", "record", "--accesses"});
+    const json found = report();
+    expect_same(said, found);
+    EXPECT_GT(found["types"]["access"]["recorded"], said.stats[0].deviceFaults);
+}
+
 TEST_F(Events, PageOfAProfileHasTheSameNumbers) {
     const fs::path html = folder_ / "page";
     run_counted({"profile", "--json", "--html", html});

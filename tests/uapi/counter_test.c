@@ -4,6 +4,7 @@
  * device. The threshold is above 16, so that a granule of 16 pages with one
  * access to each page does not reach it.
  */
+#include "lib/events.h"
 #include "lib/fixture.h"
 #include "lib/object.h"
 
@@ -111,6 +112,28 @@ TEST_F_TIMEOUT(counter, hot_memory_moves_and_cold_memory_stays, 500)
 	EXPECT_EQ(stats.out_counted_moves, stats.out_migrated_to_device);
 	/* Device writes must be visible to the CPU. */
 	EXPECT_FILLS(A, buf, BLOCK_BYTES, 1000);
+}
+
+/*
+ * The TLB has none of the first pages when the worker looks after a pass. It
+ * counts a pass at least once.
+ */
+TEST_F_TIMEOUT(counter, memory_with_recorded_accesses_moves, 500)
+{
+	struct events accesses;
+
+	ASSERT_EQ(0, events_open_type(&accesses, space, HMMRT_EVENT_ACCESS,
+				      HMMRT_EVENTS_MIN));
+	ASSERT_EQ(0, set_policy(HMMRT_MIGRATE_ON_COUNT));
+	touch_all(_metadata);
+	for (unsigned int pass = 0; pass < 3 * THRESHOLD; pass++) {
+		ASSERT_SUM(A, buf, BLOCK_BYTES, 1);
+		usleep(60000);
+		if (pages_there(0) == GRANULE_PAGES)
+			break;
+	}
+	EXPECT_EQ(GRANULE_PAGES, pages_there(0));
+	events_close(&accesses);
 }
 
 TEST_F_TIMEOUT(counter, each_range_can_have_its_own_threshold, 500)

@@ -333,14 +333,10 @@ TEST_F(events, reader_that_writes_nonsense_harms_only_itself)
 
 TEST_F(events, ring_has_only_the_types_asked_for)
 {
-	struct hmmrt_events_open arg =
-		events_request(HMMRT_EVENTS_OF_SPACE, RING);
 	struct events faults;
-	int fd;
 
-	arg.types = HMMRT_EVENT_BIT(HMMRT_EVENT_DEVICE_FAULT);
-	fd = FD(events_ioctl(space, &arg));
-	ASSERT_EQ(0, events_map(&faults, fd, arg.out_map_bytes));
+	ASSERT_EQ(0, events_open_type(&faults, space, HMMRT_EVENT_DEVICE_FAULT,
+				      RING));
 	ASSERT_EQ(0, known_program());
 	EXPECT_EQ(COUNT(DEVICE_FAULT, NULL), events_unread(&faults));
 	EXPECT_EQ(0, events_dropped(&faults));
@@ -348,6 +344,84 @@ TEST_F(events, ring_has_only_the_types_asked_for)
 		ASSERT_EQ(HMMRT_EVENT_DEVICE_FAULT,
 			  events_at(&faults, i)->type);
 	events_close(&faults);
+}
+
+MATCHES(in_buffer, event->device == wanted &&
+	event->addr - (uintptr_t)buf < BUF_BYTES)
+
+MATCHES(written, in_buffer(event) && event->access & HMMRT_ACCESS_WRITE)
+
+/* Ascending pages, each once. */
+static void check_pass(struct __test_metadata *_metadata,
+		       const struct events *accesses, size_t pages)
+{
+	uintptr_t next = (uintptr_t)buf;
+
+	for (uint64_t i = 0; i < events_unread(accesses); i++) {
+		const struct hmmrt_event *event = events_at(accesses, i);
+
+		if (!in_buffer(event))
+			continue;
+		ASSERT_EQ(next, event->addr);
+		EXPECT_EQ(1, event->pages);
+		EXPECT_EQ(HMMRT_ACCESS_READ, event->access);
+		EXPECT_NE(0, event->ip);
+		next += PAGE_BYTES;
+	}
+	EXPECT_EQ((uintptr_t)buf + pages * PAGE_BYTES, next);
+}
+
+TEST_F(events, each_use_of_another_page_is_an_access)
+{
+	/* More than the TLB keeps. */
+	size_t pages = 16 * sysconf(_SC_NPROCESSORS_ONLN) + 8;
+	struct events accesses;
+
+	wanted = id_of(A);
+	ASSERT_EQ(0, prefetch(A, buf, BLOCK_BYTES));
+	ASSERT_EQ(0, events_open_type(&accesses, space, HMMRT_EVENT_ACCESS,
+				      RING));
+	for (unsigned int pass = 0; pass < 2; pass++) {
+		events_read_all(&accesses);
+		ASSERT_SUM(A, buf, pages * PAGE_BYTES, 1);
+		check_pass(_metadata, &accesses, pages);
+	}
+	ASSERT_EQ(0, dev_write(A, buf, 1).error);
+	EXPECT_EQ(HMMRT_ACCESS_READ | HMMRT_ACCESS_WRITE,
+		  NOT_NULL(events_find(&accesses, HMMRT_EVENT_ACCESS,
+				       written))->access);
+	/* The TLB has this page now. */
+	events_read_all(&accesses);
+	ASSERT_VALUE(1, dev_read(A, buf));
+	EXPECT_EQ(0, events_count(&accesses, HMMRT_EVENT_ACCESS, in_buffer));
+	EXPECT_EQ(0, events_dropped(&accesses));
+	EXPECT_EQ(0, COUNT(ACCESS, NULL));
+	events_close(&accesses);
+}
+
+/*
+ * The worker that counts takes TLB entries away, at most every 10 ms. Nothing
+ * else is an access while the device uses the same three pages.
+ */
+TEST_F(events, page_in_the_tlb_is_no_access)
+{
+	struct events accesses;
+	double began, took = 0;
+	uint64_t n;
+
+	wanted = id_of(A);
+	ASSERT_EQ(0, set_knob(A, HMMRT_KNOB_MIGRATION_POLICY,
+			      HMMRT_MIGRATE_ON_COUNT));
+	ASSERT_EQ(0, set_knob(A, HMMRT_KNOB_ACCESS_COUNTER_THRESHOLD, 65535));
+	ASSERT_EQ(0, events_open_type(&accesses, space, HMMRT_EVENT_ACCESS,
+				      RING));
+	for (began = now_s(); took < 2; took = now_s() - began)
+		ASSERT_DONE(dev_sum(A, buf, 3 * PAGE_BYTES));
+	n = events_count(&accesses, HMMRT_EVENT_ACCESS, in_buffer);
+	EXPECT_LE(3, n);
+	EXPECT_GE(3 * (uint64_t)(1 + took * 100), n);
+	EXPECT_EQ(0, events_dropped(&accesses));
+	events_close(&accesses);
 }
 
 static short polled(int fd, int msec)

@@ -13,7 +13,7 @@ constexpr std::array types = {
     "none",       "bind",       "unbind",    "device_fault", "fault_batch",    "replay",
     "cpu_fault",  "migration",  "eviction",  "duplicate",    "duplicate_drop", "map",
     "map_remote", "invalidate", "thrashing", "throttle",     "refusal",        "prefetch",
-    "advise",     "mark",       "section",   "name",
+    "advise",     "mark",       "section",   "name",         "access",
 };
 static_assert(types.size() == HMMRT_EVENT_TYPES);
 

@@ -66,12 +66,13 @@ std::string why_no_ring(int error, hmmrt_event_scope scope) {
     return fmt::format("cannot open an event ring: {}", std::strerror(error));
 }
 
-std::unique_ptr<event_source> open_ring(int file, hmmrt_event_scope scope, std::uint32_t events) {
+std::unique_ptr<event_source> open_ring(int file, hmmrt_event_scope scope, std::uint32_t events,
+                                        std::uint64_t types = HMMRT_EVENTS_EXCEPT_ACCESS) {
     hmmrt_events_open wanted = {};
     wanted.size = sizeof(wanted);
     wanted.scope = scope;
     wanted.events = events;
-    wanted.types = HMMRT_EVENTS_EVERY_TYPE;
+    wanted.types = types;
     wanted.wake_events = 1;
     if (ioctl(file, HMMRT_IOC_EVENTS_OPEN, &wanted) < 0) throw failure(why_no_ring(errno, scope));
     return std::make_unique<kernel_ring>(tools::descriptor(wanted.out_fd), wanted.out_map_bytes);
@@ -84,9 +85,10 @@ std::unique_ptr<event_source> open_ring_of_space(const space_file& of, std::uint
     return open_ring(file.get(), HMMRT_EVENTS_OF_SPACE, events);
 }
 
-std::unique_ptr<event_source> open_ring_of_children(std::uint32_t events) {
+std::unique_ptr<event_source> open_ring_of_children(std::uint32_t events, bool accesses) {
     const tools::descriptor file = open_manager();
-    return open_ring(file.get(), HMMRT_EVENTS_OF_CHILDREN, events);
+    return open_ring(file.get(), HMMRT_EVENTS_OF_CHILDREN, events,
+                     accesses ? HMMRT_EVENTS_EVERY_TYPE : HMMRT_EVENTS_EXCEPT_ACCESS);
 }
 
 std::unique_ptr<event_source> open_ring_of_machine(std::uint32_t events) {

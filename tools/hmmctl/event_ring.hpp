@@ -62,7 +62,8 @@ class event_source {
 
 /// These open a ring for @events events. They throw failure if that isn't possible.
 std::unique_ptr<event_source> open_ring_of_space(const space_file& of, std::uint32_t events);
-std::unique_ptr<event_source> open_ring_of_children(std::uint32_t events);
+/// @accesses: record accesses, too
+std::unique_ptr<event_source> open_ring_of_children(std::uint32_t events, bool accesses);
 std::unique_ptr<event_source> open_ring_of_machine(std::uint32_t events);
 
 } // namespace hmmctl

@@ -55,7 +55,7 @@ class summary_sink : public event_sink {
 
 std::unique_ptr<event_source> open_source(const observation& wanted, recording_limits& limits) {
     if (wanted.machine) return open_ring_of_machine(wanted.ring_events);
-    if (wanted.pid == 0) return open_ring_of_children(wanted.ring_events);
+    if (wanted.pid == 0) return open_ring_of_children(wanted.ring_events, wanted.accesses);
     const process target = find_process(wanted.pid);
     auto source = open_ring_of_space(target.file, wanted.ring_events);
     limits.process = look_at(target.mirrored.id, target.pid);

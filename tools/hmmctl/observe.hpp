@@ -17,6 +17,7 @@ struct observation {
     std::vector<std::string> command;
     std::uint32_t ring_events = default_ring_events;
     double seconds = 0;                 ///< 0 for no limit
+    bool accesses = false;              ///< of the devices, too; only of a command
     std::uint64_t allocations_from = 0; ///< smallest allocation to record; 0 records none
 };
 

@@ -34,7 +34,7 @@ void add_ring_options(CLI::App& command, request& asked) {
     command
         .add_option("--events", asked.observed.ring_events,
                     "events that fit into the ring, a power of two from 64 to 262144 (default: "
-                    "65536)")
+                    "65536; with --accesses 262144)")
         ->type_name("N")
         ->check(why_no_ring_size);
     command
@@ -87,6 +87,8 @@ void add_record(CLI::App& trace, request& asked) {
     record.add_flag("--machine", asked.observed.machine, "record all processes");
     add_ring_options(record, asked);
     CLI::Option* const allocations = add_allocation_options(record, asked);
+    record.add_flag("--accesses", asked.observed.accesses,
+                    "also record which pages the devices of COMMAND use: slow");
     record.callback([&asked, &record, allocations] {
         const observation& wanted = asked.observed;
         refuse_json(record, asked);
@@ -95,6 +97,10 @@ void add_record(CLI::App& trace, request& asked) {
                 "record", "exactly one of --pid, --machine and -- COMMAND is required");
         if (allocations->count() != 0 && wanted.command.empty())
             throw CLI::ValidationError("record", "--allocations requires -- COMMAND");
+        if (wanted.accesses && wanted.command.empty())
+            throw CLI::ValidationError("record", "--accesses requires -- COMMAND");
+        if (wanted.accesses && record.get_option("--events")->count() == 0)
+            asked.observed.ring_events = HMMRT_EVENTS_MAX;
         asked.takes_command = !wanted.command.empty();
         asked.command = [&asked] { return record_trace(asked.observed, asked.file); };
     });

@@ -49,6 +49,7 @@ void summary::add(const hmmrt_event& event) {
     case HMMRT_EVENT_MARK:
     case HMMRT_EVENT_SECTION:
     case HMMRT_EVENT_NAME:
+    case HMMRT_EVENT_ACCESS:
         return;
     default:
         const bool known = event.type > 0 && event.type < HMMRT_EVENT_TYPES;

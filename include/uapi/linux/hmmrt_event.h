@@ -52,6 +52,11 @@
  *	@duration, without phases
  * @HMMRT_EVENT_NAME: the same: memory has a name from now on; @addr, @pages, and
  *	@text, which is empty if it has none any more
+ * @HMMRT_EVENT_ACCESS: @device used the page at @addr, which was not one of the
+ *	pages that it used last; @access is that of the first use, @ip. Device
+ *	code is slow while this type is recorded, because each event is a TLB
+ *	miss. Accesses by TLB entries that exist already are missing, so open
+ *	the ring before the space exists.
  * @HMMRT_EVENT_TYPES: number of types, including the unused type 0. Later
  *	versions add types.
  */
@@ -77,12 +82,16 @@ enum hmmrt_event_type {
 	HMMRT_EVENT_MARK,
 	HMMRT_EVENT_SECTION,
 	HMMRT_EVENT_NAME,
+	HMMRT_EVENT_ACCESS,
 	HMMRT_EVENT_TYPES,
 };
 
 #define HMMRT_EVENT_BIT(type)	(1ull << (type))
 #define HMMRT_EVENTS_EVERY_TYPE	\
 	(HMMRT_EVENT_BIT(HMMRT_EVENT_TYPES) - HMMRT_EVENT_BIT(HMMRT_EVENT_BIND))
+/* Those that don't slow device code down. */
+#define HMMRT_EVENTS_EXCEPT_ACCESS \
+	(HMMRT_EVENTS_EVERY_TYPE & ~HMMRT_EVENT_BIT(HMMRT_EVENT_ACCESS))
 
 /**
  * enum hmmrt_event_phase - what a fault or a migration spent its time on

@@ -26,6 +26,13 @@ static inline bool test_bit(long bit, const unsigned long *map)
 	return map[bit / BITS_PER_LONG] & BIT(bit % BITS_PER_LONG);
 }
 
+static inline void bitmap_clear(unsigned long *map, unsigned int start,
+				unsigned int bits)
+{
+	for (; bits--; start++)
+		map[start / BITS_PER_LONG] &= ~BIT(start % BITS_PER_LONG);
+}
+
 static inline unsigned int hweight_long(unsigned long word)
 {
 	return (unsigned int)__builtin_popcountl(word);

@@ -10,7 +10,7 @@ struct hmmrt_events_open events_request(uint32_t scope, uint32_t events)
 {
 	return (struct hmmrt_events_open){
 		.size = sizeof(struct hmmrt_events_open), .scope = scope,
-		.events = events, .types = HMMRT_EVENTS_EVERY_TYPE,
+		.events = events, .types = HMMRT_EVENTS_EXCEPT_ACCESS,
 		.wake_events = 1,
 	};
 }
@@ -36,17 +36,34 @@ int events_map(struct events *events, int fd, size_t bytes)
 	return 0;
 }
 
-int events_open(struct events *events, int file, uint32_t scope, uint32_t nr)
+static int open_and_map(struct events *events, int file,
+			struct hmmrt_events_open *arg)
 {
-	struct hmmrt_events_open arg = events_request(scope, nr);
-	int fd = events_ioctl(file, &arg), rc;
+	int fd = events_ioctl(file, arg), rc;
 
 	if (fd < 0)
 		return fd;
-	rc = events_map(events, fd, arg.out_map_bytes);
+	rc = events_map(events, fd, arg->out_map_bytes);
 	if (rc)
 		close(fd);
 	return rc;
+}
+
+int events_open(struct events *events, int file, uint32_t scope, uint32_t nr)
+{
+	struct hmmrt_events_open arg = events_request(scope, nr);
+
+	return open_and_map(events, file, &arg);
+}
+
+int events_open_type(struct events *events, int file, uint32_t type,
+		     uint32_t nr)
+{
+	struct hmmrt_events_open arg =
+		events_request(HMMRT_EVENTS_OF_SPACE, nr);
+
+	arg.types = HMMRT_EVENT_BIT(type);
+	return open_and_map(events, file, &arg);
 }
 
 void events_close(struct events *events)

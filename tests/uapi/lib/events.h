@@ -14,7 +14,7 @@ struct events {
 	struct hmmrt_event_ring *ring;
 };
 
-/* A request for all types, and a ring of @events. */
+/* A request for all types but accesses, and a ring of @events. */
 struct hmmrt_events_open events_request(uint32_t scope, uint32_t events);
 /* Returns a descriptor, or a negative errno. */
 int events_ioctl(int file, struct hmmrt_events_open *arg);
@@ -22,6 +22,9 @@ int events_ioctl(int file, struct hmmrt_events_open *arg);
 int events_annotate(int file, const struct hmmrt_annotate *arg);
 /* Opens and maps a ring. Returns 0 or a negative errno. */
 int events_open(struct events *events, int file, uint32_t scope, uint32_t nr);
+/* Opens and maps a ring of one type, of the space of @file. */
+int events_open_type(struct events *events, int file, uint32_t type,
+		     uint32_t nr);
 int events_map(struct events *events, int fd, size_t bytes);
 void events_close(struct events *events);
 

@@ -109,7 +109,7 @@ void measure(const bench::manager& manager, bool prefetch) {
         pause();
         storm();
         off.push_back(storm());
-        all.measure(manager, HMMRT_EVENTS_EVERY_TYPE);
+        all.measure(manager, HMMRT_EVENTS_EXCEPT_ACCESS);
         faults.measure(manager, HMMRT_EVENT_BIT(HMMRT_EVENT_DEVICE_FAULT));
     }
     std::printf("storm over 64 MiB, prefetch by density %s, time and ratio to nothing recorded:\n",
