@@ -341,6 +341,13 @@ hmmrt_policy_host_window(struct hmmrt_policy_run *run,
 	return win;
 }
 
+/* Returns true if one of the pages is in the last window of the run. */
+bool hmmrt_policy_run_has(const struct hmmrt_policy_run *run, unsigned int first,
+			  unsigned int n)
+{
+	return first < run->next && first + n + run->count > run->next;
+}
+
 /*
  * Returns true if a window in which @moved pages moved is what the last window
  * of the run left behind, because another thread held it: the page alone. Then

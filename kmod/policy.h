@@ -278,6 +278,8 @@ hmmrt_policy_host_window(struct hmmrt_policy_run *run,
 			 const struct hmmrt_policy_run *before,
 			 unsigned int page, const struct hmmrt_advice *advice,
 			 const struct hmmrt_knobs *knobs);
+bool hmmrt_policy_run_has(const struct hmmrt_policy_run *run, unsigned int first,
+			  unsigned int n);
 bool hmmrt_policy_left_behind(const struct hmmrt_policy_run *run,
 			      unsigned int page, unsigned long moved);
 

@@ -91,7 +91,10 @@ struct hmmrt_block {
 
 	struct mutex migrate;		/* around migrate_vma_*() */
 	struct hmmrt_turn turn;		/* see space_turn.c */
-	/* Sequential CPU faults, for policy; under @migrate. */
+	/*
+	 * Sequential CPU faults, for policy; under @migrate. Notifiers end the
+	 * run without it, and other blocks look at it: see policy.c.
+	 */
 	struct hmmrt_policy_run cpu_run;
 	struct list_head remap;		/* on space->remap_blocks, or empty */
 	struct list_head pinned;	/* on space->pins.blocks, or empty */

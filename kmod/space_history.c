@@ -147,7 +147,9 @@ static bool pin_end(u64 *pinned_until)
  * @n: number of pages
  *
  * If some of them had moved, forget that the block thrashes. What other pages of
- * it have to do with that isn't known; they are found to thrash again.
+ * it have to do with that isn't known; they are found to thrash again. A run of
+ * CPU faults ends if pages of its last window are unmapped. So nothing depends on
+ * whether a block is reaped before memory is mapped there again.
  * Context: block->lock is held.
  */
 void hmmrt_history_unmapped(struct hmmrt_block *block, unsigned int first,
@@ -158,6 +160,8 @@ void hmmrt_history_unmapped(struct hmmrt_block *block, unsigned int first,
 	unsigned int id;
 
 	lockdep_assert_held(&block->lock);
+	if (hmmrt_policy_run_has(&block->cpu_run, first, n))
+		block->cpu_run = (struct hmmrt_policy_run){};
 	if (!history_forget(block, first, n))
 		return;
 	pinned = pin_end(&thrashing->pinned_until);

@@ -386,6 +386,18 @@ TEST(HostWindow, APageThatWasLeftBehindDoesNotEndTheRun) {
     EXPECT_FALSE(hmmrt_policy_left_behind(&none, 0, 1));
 }
 
+TEST(HostWindow, ARunHasThePagesOfItsLastWindow) {
+    hmmrt_policy_run run = {};
+    EXPECT_FALSE(hmmrt_policy_run_has(&run, 0, HMMRT_POLICY_BLOCK_PAGES));
+    host_window(run, 0);
+    host_window(run, 16);
+    EXPECT_TRUE(hmmrt_policy_run_has(&run, 0, HMMRT_POLICY_BLOCK_PAGES));
+    EXPECT_TRUE(hmmrt_policy_run_has(&run, 0, 17));
+    EXPECT_TRUE(hmmrt_policy_run_has(&run, 47, 1));
+    EXPECT_FALSE(hmmrt_policy_run_has(&run, 0, 16));
+    EXPECT_FALSE(hmmrt_policy_run_has(&run, 48, HMMRT_POLICY_BLOCK_PAGES - 48));
+}
+
 // After the last page of a block no fault can continue the run.
 TEST(HostWindow, AfterTheLastPageTheNextRunStartsAgain) {
     hmmrt_policy_run run = {};

@@ -111,6 +111,22 @@ TEST_F(device, scattered_touches_do_not_grow_the_window)
 	ASSERT_EQ(len / step * 16, stats_of(A).out_migrated_to_device);
 }
 
+TEST_F(device, run_of_cpu_faults_ends_with_its_memory)
+{
+	const size_t len = BLOCK_BYTES, granule = 16 * PAGE_BYTES;
+	char *buf = ANON(len);
+
+	PLACE(A, buf, len, 1);
+	ASSERT_EQ(-1, pages_check(buf, PAGE_BYTES, 1));
+	ASSERT_EQ(BLOCK_PAGES - 16, count_at(A, buf, len));
+	ASSERT_EQ(0, munmap(buf, len));
+	ASSERT_TRUE(map_anon_at(buf, len));
+	PLACE(A, buf, len, 1);
+	/* Where the run went on: 32 pages. */
+	ASSERT_EQ(-1, pages_check(buf + granule, PAGE_BYTES, 17));
+	ASSERT_EQ(BLOCK_PAGES - 16, count_at(A, buf, len));
+}
+
 /* Returns true if the pages are consecutive in device memory. */
 static bool frames_are_contiguous(const char *addr, size_t pages)
 {

@@ -338,6 +338,13 @@ void model_unmap(struct model *model, unsigned int first, unsigned int count)
 	model_discard(model, first, count);
 	for (unsigned int i = first; i < first + count; i++)
 		model->pages[i].advice = no_advice;
+	for (unsigned int block = 0; block < MODEL_BLOCKS; block++) {
+		struct model_run *run = &model->runs[block];
+		unsigned int end = block * MODEL_BLOCK + run->next;
+
+		if (first < end && first + count > end - run->count)
+			*run = (struct model_run){ 0 };
+	}
 }
 
 void model_move(struct model *model, unsigned int from, unsigned int to,

@@ -187,23 +187,29 @@ static bool huge_pages_are_the_default(void)
 	return strstr(modes, "[always]");
 }
 
-void *arena_anon(size_t len)
+/* Huge pages are for tests that ask for them. */
+static bool keep_small(void *addr, size_t len)
 {
 	static int ask_for_small = -1;
-	void *addr = arena_map(len, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (ask_for_small < 0)
 		ask_for_small = huge_pages_are_the_default();
-	if (addr && ask_for_small && madvise(addr, len, MADV_NOHUGEPAGE))
-		return NULL;
-	return addr;
+	return !ask_for_small || !madvise(addr, len, MADV_NOHUGEPAGE);
+}
+
+void *arena_anon(size_t len)
+{
+	void *addr = arena_map(len, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return addr && keep_small(addr, len) ? addr : NULL;
 }
 
 bool map_anon_at(void *addr, size_t len)
 {
 	return mmap(addr, len, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == addr;
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == addr &&
+	       keep_small(addr, len);
 }
 
 unsigned int test_seed(void)
