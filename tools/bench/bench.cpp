@@ -4,43 +4,19 @@
 #include "bench_result.hpp"
 #include "failure.hpp"
 #include "helpers.hpp"
+#include "plot.hpp"
 #include "table.hpp"
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <initializer_list>
-#include <unistd.h>
-
 namespace hmmctl {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// Runs hmmctl-bench and returns its output.
 std::string measured(const bench_plan& plan) {
     const std::string program = helper_file("hmmctl-bench");
     return output_of({program, to_json(plan).dump()}, "", "the measurement failed",
                      fmt::format("cannot run {}", program));
-}
-
-plot_format format_of(const std::string& path) {
-    if (path.ends_with(".svg")) return plot_format::svg;
-    if (path.ends_with(".png")) return plot_format::png;
-    throw failure(fmt::format("{}: unsupported plot format, use .svg or .png", path));
-}
-
-void write_file(const std::string& path, const std::string& text) {
-    std::FILE* const file = std::fopen(path.c_str(), "we");
-    const bool written =
-        file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-    const int error = errno;
-    if (file == nullptr || (std::fclose(file) != 0) || !written)
-        throw failure(
-            fmt::format("cannot write {}: {}", path, std::strerror(written ? errno : error)));
 }
 
 json to_json(const std::vector<named>& list) {
@@ -91,10 +67,7 @@ output compare_bench(const std::string& before, const std::string& after, bool a
 }
 
 output plot_bench(const std::string& from, const std::string& to) {
-    const plot_format format = format_of(to);
-    const std::string script = plot_script(read_bench_result(from), format);
-    write_file(to, output_of({"gnuplot"}, script, "gnuplot failed to draw the plot",
-                             "gnuplot is not installed (Debian package gnuplot-nox)"));
+    draw(to, [&](plot_format format) { return plot_script(read_bench_result(from), format); });
     return {};
 }
 

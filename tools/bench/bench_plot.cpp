@@ -2,6 +2,7 @@
 #include "bench_plan.hpp"
 #include "bench_result.hpp"
 #include "failure.hpp"
+#include "plot.hpp"
 #include "table.hpp"
 
 #include <fmt/format.h>
@@ -12,21 +13,6 @@ namespace hmmctl {
 namespace {
 
 constexpr unsigned width = 1000, panel_height = 360, title_height = 40;
-
-/// Quotes text so that gnuplot takes it literally.
-std::string in_quotes(std::string_view text) {
-    std::string result = "'";
-    for (const char one : printable(text))
-        result += one == '\'' ? "''" : std::string(1, one);
-    return result + "'";
-}
-
-/// Returns a name for a data block, which it must not terminate.
-std::string cell_of(std::string_view name) {
-    std::string result = printable(name);
-    std::replace(result.begin(), result.end(), '"', '?');
-    return '"' + result + '"';
-}
 
 template <class Value>
 void add_once(std::vector<Value>& values, const Value& value) {
@@ -128,10 +114,6 @@ std::string scaling_panel(const bench_result& result) {
            bars_of("scaling");
 }
 
-std::string terminal_of(plot_format format) {
-    return format == plot_format::svg ? "svg dynamic background 'white'" : "pngcairo";
-}
-
 } // namespace
 
 std::string plot_script(const bench_result& result, plot_format format) {
@@ -147,12 +129,13 @@ std::string plot_script(const bench_result& result, plot_format format) {
         panels.push_back(peers_panel(result));
     if (!result.scaling.empty()) panels.push_back(scaling_panel(result));
     if (panels.empty()) throw failure("the result has nothing that can be plotted");
-    std::string script = fmt::format(
-        "set terminal {} size {},{} noenhanced\nset datafile missing '-'\n"
+    std::string script = terminal_for(format, width, title_height + panel_height * panels.size());
+    script += fmt::format(
+        "set datafile missing '-'\n"
         "set style fill solid 0.8 border -1\nset boxwidth 0.9\n"
         "set logscale y\nset format y '%g'\nset grid y\n"
         "set key outside right\nset xtics rotate by -30\nset multiplot layout {},1 title {}\n",
-        terminal_of(format), width, title_height + panel_height * panels.size(), panels.size(),
+        panels.size(),
         in_quotes(fmt::format("{} ({}), {} lane{}, Linux {}, medians and quartiles of {}",
                               result.device.name, size_text(result.device.memory_bytes),
                               result.device.lanes, result.device.lanes == 1 ? "" : "s",

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "json.hpp"
+#include "plot.hpp"
 
 #include <map>
 #include <optional>
@@ -114,8 +115,6 @@ std::optional<double> speedup_of(const bench_result& result, const bench_scaling
 
 /// Returns tables of all times and their ratios.
 std::string text_of(const bench_result& result);
-
-enum class plot_format { svg, png };
 
 /// Returns a gnuplot script that writes plots to standard output: a panel of bars for each
 /// footprint, one for the peers, and one for scaling. Throws failure if the result has none of
