@@ -177,6 +177,21 @@ const std::vector<example>& examples() {
         {"bench_compare",
          answer_with("comparison", to_json(compare(scaled_result(), scaled_result())))},
         {"bench_list", parsed(list_bench(true))},
+        {"replay", plain_json::parse(R"({
+            "schema": 1, "replay": {
+                "prices": {"name": "guest", "unit": "instructions", "source": "a guest"}, "seed": 1,
+                "runs": [{"trace": "triad", "footprint": 1.5, "device_memory": 2097152, "pages": 768,
+                          "bound": {"misses": 765, "cost": 1.5},
+                          "results": [{"policy": "by-use", "faults": 1, "cpu_faults": 0,
+                                       "pages_in": 2, "pages_out": 0, "evictions": 0,
+                                       "pages_remote": 3, "local_accesses": 4, "remote_accesses": 5,
+                                       "visits": 6, "remote_visits": 7, "looks": 0, "exchanges": 0,
+                                       "naps": 0, "pins": 0,
+                                       "cost": {"total": 1.5, "faults": 1, "moves": 0.5,
+                                                "accesses": 0, "looks": 0}}]}]}})")},
+        {"replay_list", plain_json::parse(R"({
+            "schema": 1, "policies": [{"name": "by-use", "description": "the default"}],
+            "prices": [{"name": "guest", "unit": "instructions", "source": "a guest"}]})")},
         {"doctor", parsed(run_doctor(true))},
     };
     return all;

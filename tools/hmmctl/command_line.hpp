@@ -5,6 +5,7 @@
 
 #include "bench_plan.hpp"
 #include "observe.hpp"
+#include "replay_plan.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -28,6 +29,8 @@ struct request {
     unsigned count = 0;
     std::vector<std::string> parts; ///< parts of counter names
     bench_plan measured;
+    replay_plan replayed;
+    std::vector<std::string> sizes;
     bool lists = false;
     bool all = false;
     std::size_t columns = 0;
@@ -46,6 +49,8 @@ void refuse_json(const CLI::App& command, const request& asked);
 void add_observing_commands(CLI::App& app, request& asked);
 /// Adds bench.
 void add_bench_commands(CLI::App& app, request& asked);
+/// Adds replay.
+void add_replay_commands(CLI::App& app, request& asked);
 /// Adds the commands about the memory of a process.
 void add_memory_commands(CLI::App& app, request& asked);
 

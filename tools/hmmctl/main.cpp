@@ -71,6 +71,7 @@ void add_commands(CLI::App& app, request& asked) {
     add_memory_commands(app, asked);
     add_observing_commands(app, asked);
     add_bench_commands(app, asked);
+    add_replay_commands(app, asked);
     app.add_subcommand("doctor", "Check whether programs can use a device, and suggest fixes")
         ->callback([&asked] { asked.command = [&asked] { return run_doctor(asked.as_json); }; });
     add_tree_commands(app, asked);

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// The kernel module's policy: what each hook does by default.
+#include "policy.hpp"
+
+#include <algorithm>
+
+namespace replay {
+namespace {
+
+/// Fewer free pages are not worth moving a block in parts, see kmod/serve_bypass.c.
+constexpr unsigned least_pages = block_pages / 4;
+
+} // namespace
+
+hmmrt_policy_window policy::window(const fault& of) {
+    page_set mapped = of.at.mapped;
+    mapped.add(of.page);
+    const hmmrt_policy_density density = {mapped.bits(), of.at.faults, of.before, of.after};
+    return hmmrt_policy_device_window(&density, of.page, &no_advice, &of.on.knobs);
+}
+
+residency policy::resides(const fault& of) {
+    const hmmrt_policy_page page = {
+        .advice = &no_advice,
+        .device = 0,
+        .migration_policy = of.on.knobs.of[HMMRT_KNOB_MIGRATION_POLICY],
+        .read_duplication = false,
+        .write = of.write,
+        .migratable = true,
+        .too_small = of.thrashes,
+        .pinned = false,
+        .counted = false,
+    };
+    return hmmrt_policy_residency(&page).want == HMMRT_POLICY_MOVE ? residency::moves
+                                                                   : residency::stays;
+}
+
+when_full policy::full(const fault&) {
+    return when_full::stays;
+}
+
+int policy::victim(const machine& on, std::span<const int> candidates) {
+    return *std::min_element(candidates.begin(), candidates.end(), [&](int one, int other) {
+        return (*on.chunks)[static_cast<std::size_t>(one)].order <
+               (*on.chunks)[static_cast<std::size_t>(other)].order;
+    });
+}
+
+/// As block_look() of kmod/serve_bypass.c.
+verdict policy::exchange(const look& at) {
+    hmmrt_policy_bypass& state = at.at.bypass;
+    if (hmmrt_policy_bypass_look(&state, at.remote, at.on.now) == 0) return verdict::waits;
+    if (at.on.free_pages >= std::min(at.remote, least_pages)) return verdict::takes_free;
+    if (!hmmrt_policy_bypass_goes(&state, at.remote)) return verdict::waits;
+    if (at.victim_used >= state.since) {
+        hmmrt_policy_bypass_refused(&state, at.on.now);
+        return verdict::waits;
+    }
+    return at.on.aged_since >= state.since ? verdict::exchanges : verdict::ages;
+}
+
+/// As hmmrt_throttle() and hmmrt_request_thrashes() of kmod/decide_thrash.c.
+thrash_answer policy::thrash(const fault& of) {
+    const hmmrt_policy_pace pace = of.on.pace();
+    std::uint64_t nap = 0;
+    switch (hmmrt_policy_hold(&of.at.thrashing, of.page, HMMRT_POLICY_LOCATION_DEVICE(0), &pace,
+                              &nap)) {
+    case HMMRT_HOLD_NAP:
+    case HMMRT_HOLD_SHARE:
+        return {nap, false};
+    case HMMRT_HOLD_PIN:
+    case HMMRT_HOLD_PINNED:
+        return {0, true};
+    case HMMRT_HOLD_NOT:
+        break;
+    }
+    const std::uint64_t there = of.on.pages - of.on.free_pages;
+    return {0, hmmrt_policy_thrashes(&of.at.refaults, of.on.evicted, there, of.on.pages, &pace)};
+}
+
+std::unique_ptr<policy> make_by_use(std::uint64_t) {
+    return std::make_unique<policy>();
+}
+
+} // namespace replay
