@@ -60,7 +60,7 @@ TEST(Replay, AccountsForEachPageAndVisit) {
     const trace of = pattern("random", 2);
     for (const policy_entry& one : policies()) {
         const auto decides = one.make(1);
-        simulator machine(of.pages, *decides, guest, usual_memory);
+        simulator machine(of, *decides, guest, usual_memory);
         for (const step& next : of.steps)
             machine.run(next);
         const counts& counted = machine.counted();
@@ -105,7 +105,7 @@ TEST(ReplayHook, VictimLosesItsMemory) {
         }
     } decides;
     const trace of = sweeps(3 * block_pages, 1);
-    simulator machine(of.pages, decides, guest, 4 * mib);
+    simulator machine(of, decides, guest, 4 * mib);
     machine.run(of.steps[0]);
     EXPECT_FALSE(machine.block_at(0).local.is_empty());
     EXPECT_TRUE(machine.block_at(1).local.is_empty());
@@ -161,7 +161,7 @@ TEST(Replay, StateGoesWithTheMemory) {
     trace thrashed = sweeps(6 * block_pages, 12);
     const counts first = simulated(sweeps(3 * block_pages, 1), "always", guest, 8 * mib).counted;
     const auto decides = find_policy("always")->make(1);
-    simulator machine(thrashed.pages, *decides, guest, 8 * mib);
+    simulator machine(thrashed, *decides, guest, 8 * mib);
     for (const step& next : thrashed.steps)
         machine.run(next);
     EXPECT_GT(machine.block_at(0).bypass.trips, 0u); // there is something to forget

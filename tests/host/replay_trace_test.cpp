@@ -33,6 +33,8 @@ std::string failure_of(const std::function<void()>& body) {
 trace full_trace() {
     trace of;
     of.pages = 1024;
+    of.absent.resize(of.pages);
+    of.absent[600] = of.absent[601] = of.absent[1023] = true;
     of.steps = {{.first = 0, .count = 512},
                 {.what = step_kind::device_write, .lines = 2, .first = 7, .accesses = 3},
                 {.what = step_kind::cpu_read, .first = 1},
@@ -66,6 +68,8 @@ TEST(ReplayTrace, NamesTheLineThatIsWrong) {
     EXPECT_EQ(message("device read 6 0"), "file:3: count of pages is 0, expected 1 to 2");
     EXPECT_EQ(message("device read x"), "file:3: 'x' is no number of first page");
     EXPECT_EQ(message("device read -1"), "file:3: '-1' is no number of first page");
+    EXPECT_EQ(message("absent 1\ndevice read 0 2"), "file:4: page 1 is absent");
+    EXPECT_EQ(message("cpu read 0\nabsent 1"), "file:4: 'absent' has to come before all accesses");
     EXPECT_EQ(message("device read"), "file:3: first page is 4294967295, expected 0 to 7");
     EXPECT_EQ(message("device read 0 1 0"), "file:3: accesses is 0, expected 1 to 4294967295");
     EXPECT_EQ(message("device read 0 1 4 5"), "file:3: lines is 5, expected 1 to 4");
@@ -176,7 +180,7 @@ TEST_F(ReplayRecording, RepeatsTheFaultsOfTheRecordedPolicy) {
         unsigned page_ = 0;
     } decides;
     const trace original = pattern("random", 0.5);
-    simulator machine(original.pages, decides, guest, usual_memory);
+    simulator machine(original, decides, guest, usual_memory);
     std::vector<hmmrt_event> events;
     for (const step& next : original.steps)
         for (std::uint32_t page = next.first; page < next.first + next.count; page++) {
@@ -191,6 +195,72 @@ TEST_F(ReplayRecording, RepeatsTheFaultsOfTheRecordedPolicy) {
     const counts again = simulated(of(events), "by-use").counted;
     EXPECT_EQ(again.faults, machine.counted().faults);
     EXPECT_EQ(again.pages_in, machine.counted().pages_in);
+}
+
+hmmrt_event access_at(std::uint64_t page, std::uint64_t us) {
+    hmmrt_event event = event_at(HMMRT_EVENT_ACCESS, page, us);
+    event.device = 0;
+    event.access = HMMRT_ACCESS_READ;
+    return event;
+}
+
+/// What a fault maps; serial numbers are those of the fault and its batch.
+std::vector<hmmrt_event> served(std::uint64_t page, std::uint64_t pages, std::uint64_t serial,
+                                std::uint16_t rule, std::uint64_t us) {
+    hmmrt_event fault = event_at(HMMRT_EVENT_DEVICE_FAULT, page, us),
+                batch = event_at(HMMRT_EVENT_FAULT_BATCH, page, us),
+                map = event_at(HMMRT_EVENT_MAP, page, us);
+    fault.serial = batch.parent = serial;
+    fault.reason = rule;
+    fault.duration = 20'000;
+    batch.serial = map.parent = serial + 1;
+    map.device = 0;
+    map.pages = pages;
+    return {map, batch, fault};
+}
+
+TEST_F(ReplayRecording, HasAccessesAndTheMemoryOfTheDevice) {
+    std::vector<hmmrt_event> events = served(0, 16, 10, HMMRT_EVENT_RULE_DEFAULT, 100);
+    for (std::uint64_t page = 0; page < 3; page++)
+        events.push_back(access_at(page, 100 + 30 * page));
+    // memory of a file, in another block
+    for (const hmmrt_event& one : served(700, 8, 20, HMMRT_EVENT_RULE_NOT_MIGRATABLE, 260))
+        events.push_back(one);
+    events.push_back(access_at(700, 260));
+    events.push_back(access_at(5, 300));
+    hmmrt_event unmap = event_at(HMMRT_EVENT_INVALIDATE, 4, 301);
+    unmap.reason = HMMRT_EVENT_CHANGE_UNMAP;
+    unmap.pages = 2 * block_pages;
+    events.push_back(unmap);
+    const trace got = of(events);
+    ASSERT_EQ(got.pages, block_pages);
+    for (std::uint32_t page = 0; page < block_pages; page++)
+        EXPECT_EQ(got.absent[page], page >= 16) << page;
+    // 79 us before the fault, then 30, 30 and 140 between accesses
+    EXPECT_EQ(got.steps, (std::vector<step>{
+                             {.first = 0},
+                             {.what = step_kind::wait, .count = 109},
+                             {.first = 1, .count = 2},
+                             {.what = step_kind::wait, .count = 170},
+                             {.first = 5},
+                             {.what = step_kind::unmap, .first = 4, .count = block_pages - 4}}));
+}
+
+/// With all accesses each policy does what it did, also if data does not fit.
+TEST_F(ReplayRecording, RepeatsARunWithAccesses) {
+    const trace original = pattern("random", 1.5);
+    std::vector<hmmrt_event> events = served(0, original.pages, 1, HMMRT_EVENT_RULE_DEFAULT, 20);
+    for (const step& next : original.steps)
+        for (std::uint32_t page = next.first; page < next.first + next.count; page++)
+            events.push_back(access_at(page, 20));
+    const trace again = of(events);
+    for (const char* const policy : {"always", "never", "mru"}) {
+        const counts first = simulated(original, policy).counted,
+                     second = simulated(again, policy).counted;
+        EXPECT_EQ(second.faults, first.faults) << policy;
+        EXPECT_EQ(second.pages_in, first.pages_in) << policy;
+        EXPECT_EQ(second.pages_out, first.pages_out) << policy;
+    }
 }
 
 TEST_F(ReplayRecording, IsRefusedWithoutDeviceFaults) {

@@ -38,13 +38,14 @@ void for_each_page(std::uint64_t block, const page_set& pages, Visit visit) {
 
 } // namespace
 
-simulator::simulator(std::uint64_t trace_pages, policy& decides, const prices& costs,
+simulator::simulator(const trace& of, policy& decides, const prices& costs,
                      std::uint64_t device_bytes)
     : policy_(decides),
       prices_(costs),
-      memory_(device_bytes, trace_pages),
-      blocks_((trace_pages + block_pages - 1) / block_pages),
-      pages_(trace_pages) {
+      memory_(device_bytes, of.pages),
+      blocks_((of.pages + block_pages - 1) / block_pages),
+      pages_(of.pages),
+      absent_(of.absent) {
     machine_.pages = memory_.pages();
     machine_.chunks = &memory_.chunks();
     machine_.knobs = default_knobs();
@@ -63,11 +64,20 @@ const machine& simulator::state() {
     return machine_;
 }
 
+/// Leaves out pages that don't exist.
+page_set simulator::existing(std::uint64_t number, page_set pages) const {
+    for (unsigned i = 0; i < block_pages; i++) {
+        const std::uint64_t page = number * block_pages + i;
+        if (page >= pages_ || (!absent_.empty() && absent_[page])) pages.remove(i);
+    }
+    return pages;
+}
+
 page_set simulator::clamped(std::uint64_t number, hmmrt_policy_window win) const {
     page_set pages;
     for (unsigned i = win.first; i < win.first + win.count; i++)
-        if (number * block_pages + i < pages_) pages.add(i);
-    return pages;
+        pages.add(i);
+    return existing(number, pages);
 }
 
 void simulator::run(const step& next) {
@@ -86,11 +96,16 @@ void simulator::run(const step& next) {
 
 // ---- accesses
 
+/// The works of the kernel module that are due.
+void simulator::catch_up() {
+    if (now() >= next_release_) release_pins();
+    if (now() >= next_look_) look_work();
+}
+
 void simulator::device_access(std::uint64_t page, const step& by) {
     const auto index = static_cast<unsigned>(page % block_pages);
     block& at = blocks_[page / block_pages];
-    if (now() >= next_release_) release_pins();
-    if (now() >= next_look_) look_work();
+    catch_up();
     if (!at.mapped.has(index)) serve(page / block_pages, index, by.what == step_kind::device_write);
     at.used.add(index);
     const bool local = at.local.has(index);
@@ -102,6 +117,7 @@ void simulator::device_access(std::uint64_t page, const step& by) {
 }
 
 void simulator::cpu_access(std::uint64_t page) {
+    catch_up();
     if (!memory_.has(page)) return;
     const std::uint64_t number = page / block_pages;
     block& at = blocks_[number];
@@ -337,7 +353,7 @@ void simulator::forget(std::uint64_t page, std::uint64_t count) {
 void simulator::prefetch(std::uint64_t page, std::uint64_t count) {
     const std::uint64_t given = memory_.next_given();
     for_each_block(page, count, [&](std::uint64_t number, const page_set& pages) {
-        prefetch_block(number, pages, given);
+        prefetch_block(number, existing(number, pages), given);
     });
 }
 
@@ -367,7 +383,7 @@ void simulator::prefetch_back(std::uint64_t page, std::uint64_t count) {
 
 outcome simulate(const trace& of, policy& decides, const prices& costs,
                  std::uint64_t device_bytes) {
-    simulator machine(of.pages, decides, costs, device_bytes);
+    simulator machine(of, decides, costs, device_bytes);
     for (const step& next : of.steps)
         machine.run(next);
     return {machine.counted(), machine.cost()};

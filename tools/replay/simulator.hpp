@@ -38,8 +38,7 @@ struct costs {
 class simulator {
   public:
     /// All references must outlive the simulator. @device_bytes is a multiple of block_bytes.
-    simulator(std::uint64_t trace_pages, policy& decides, const prices& costs,
-              std::uint64_t device_bytes);
+    simulator(const trace& of, policy& decides, const prices& costs, std::uint64_t device_bytes);
 
     void run(const step& next);
 
@@ -55,7 +54,9 @@ class simulator {
     std::uint64_t now() const { return static_cast<std::uint64_t>(time_ / 1000); }
     void pay(double& kind, double price);
     const machine& state();
+    page_set existing(std::uint64_t number, page_set pages) const;
     page_set clamped(std::uint64_t number, hmmrt_policy_window win) const;
+    void catch_up();
     void device_access(std::uint64_t page, const step& by);
     void cpu_access(std::uint64_t page);
     void serve(std::uint64_t number, unsigned page, bool write);
@@ -88,6 +89,7 @@ class simulator {
     device_memory memory_;
     std::vector<block> blocks_;
     std::uint64_t pages_;
+    const std::vector<bool>& absent_;
     machine machine_;
     counts counts_;
     costs costs_;

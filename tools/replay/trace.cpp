@@ -97,7 +97,8 @@ step_kind kind_of(line_reader& line, std::string_view first) {
                                   : fmt::format("expected read or write, not '{}'", second));
 }
 
-step step_from(line_reader& line, std::string_view first, std::uint64_t pages) {
+/// Reads a step of a trace whose pages are known.
+step step_from(line_reader& line, std::string_view first, const trace& of) {
     constexpr std::uint64_t most = ~std::uint32_t{0};
     step result;
     result.what = kind_of(line, first);
@@ -105,14 +106,36 @@ step step_from(line_reader& line, std::string_view first, std::uint64_t pages) {
         result.count = line.number("microseconds", 1, most, 0);
         return result;
     }
-    result.first = line.number("first page", 0, pages - 1, most);
-    result.count = line.number("count of pages", 1, pages - result.first, 1);
+    result.first = line.number("first page", 0, of.pages - 1, most);
+    result.count = line.number("count of pages", 1, of.pages - result.first, 1);
     if (!is_device(result.what)) return result;
+    for (std::uint32_t page = result.first; page < result.first + result.count; page++)
+        if (!of.absent.empty() && of.absent[page])
+            line.fail(fmt::format("page {} is absent", page));
     result.accesses = line.number("accesses", 1, most, page_lines);
     result.lines = static_cast<std::uint8_t>(
         line.number("lines", 1, std::min<std::uint64_t>(page_lines, result.accesses),
                     std::min(page_lines, result.accesses)));
     return result;
+}
+
+void add_absent(line_reader& line, trace& into) {
+    if (!into.steps.empty()) line.fail("'absent' has to come before all accesses");
+    const std::uint64_t first = line.number("first page", 0, into.pages - 1, ~std::uint32_t{0}),
+                        count = line.number("count of pages", 1, into.pages - first, 1);
+    into.absent.resize(into.pages);
+    for (std::uint64_t page = first; page < first + count; page++)
+        into.absent[page] = true;
+}
+
+std::string text_of_absent(const std::vector<bool>& absent) {
+    std::string text;
+    for (auto at = absent.begin(); (at = std::find(at, absent.end(), true)) != absent.end();) {
+        const auto end = std::find(at, absent.end(), false);
+        text += fmt::format("absent {} {}\n", at - absent.begin(), end - at);
+        at = end;
+    }
+    return text;
 }
 
 std::string text_of(const step& of) {
@@ -157,8 +180,10 @@ trace parse_trace(std::string_view text, const std::string& from) {
             if (word != "pages")
                 line.fail(fmt::format("expected the line 'pages N', not '{}'", word));
             result.pages = line.number("pages", 1, most_pages, 0);
+        } else if (word == "absent") {
+            add_absent(line, result);
         } else {
-            result.steps.push_back(step_from(line, word, result.pages));
+            result.steps.push_back(step_from(line, word, result));
         }
         line.expect_end();
     }
@@ -168,6 +193,7 @@ trace parse_trace(std::string_view text, const std::string& from) {
 
 std::string text_of(const trace& of) {
     std::string text = fmt::format("{}\npages {}\n", first_line, of.pages);
+    text += text_of_absent(of.absent);
     for (const step& one : of.steps)
         text += text_of(one);
     return text;

@@ -5,6 +5,8 @@
 // Empty lines, and what follows a #, don't count. Pages have 4 KiB and are numbered from 0; page 0
 // begins a block of 2 MiB. At first all memory is populated, and in system memory.
 //
+//   absent FIRST [COUNT]
+//       These pages don't exist. Such lines come before all others.
 //   device read|write FIRST [COUNT [ACCESSES [LINES]]]
 //       The device accesses COUNT pages (default: 1) one after another. Each time it makes ACCESSES
 //       loads and stores (default: 64) in LINES different lines of 64 bytes (default: 64).
@@ -53,6 +55,7 @@ constexpr bool is_device(step_kind what) {
 
 struct trace {
     std::uint64_t pages = 0;
+    std::vector<bool> absent = {}; ///< by page; empty if all exist
     std::vector<step> steps;
 
     /// Appends a step, or makes the last one longer if it goes on there.
