@@ -20,7 +20,9 @@ struct mixture {
 
 class mixer {
   public:
-    explicit mixer(std::uint64_t seed) : numbers_(seed) {}
+    /// @all: also what the CPU and prefetches do
+    explicit mixer(std::uint64_t seed, bool all = false)
+        : numbers_(seed), kinds_(all ? 6 + std::size(others) : 6) {}
 
     mixture next() {
         mixture result;
@@ -49,7 +51,9 @@ class mixer {
         const std::uint32_t first = below(0, pages), count = below(1, pages - first + 1);
         write_ = below(0, 2) == 0;
         lines_ = static_cast<std::uint8_t>(1u << below(0, 7));
-        const unsigned kind = below(0, 6), rounds = below(1, 20);
+        const unsigned kind = below(0, kinds_), rounds = below(1, 20);
+        if (kind >= 6)
+            to.steps.push_back({.what = others[kind - 6], .first = first, .count = count});
         if (kind == 4)
             to.steps.push_back({.what = step_kind::unmap, .first = first, .count = count});
         if (kind == 5) to.steps.push_back({.what = step_kind::wait, .count = below(1, 100'000)});
@@ -67,14 +71,19 @@ class mixer {
             to.steps.push_back(access(first + (i % 4 == 0 ? i : i % (count / 8 + 1)), 1));
     }
 
+    static constexpr step_kind others[] = {step_kind::cpu_read, step_kind::cpu_write,
+                                           step_kind::prefetch_device, step_kind::prefetch_cpu};
+
     std::mt19937_64 numbers_;
+    unsigned kinds_;
     bool write_ = false;
     std::uint8_t lines_ = 1;
 };
 
-std::uint64_t mixtures_by_default() {
-    const char* const is_long = std::getenv("HMMRT_TEST_LONG");
-    return is_long != nullptr && std::string(is_long) == "yes" ? 10'000 : 100;
+/// Then there are more mixtures, and other ones each time.
+bool is_long() {
+    const char* const text = std::getenv("HMMRT_TEST_LONG");
+    return text != nullptr && std::string(text) == "yes";
 }
 
 class ReplayMixture : public testing::Test {
@@ -84,8 +93,9 @@ class ReplayMixture : public testing::Test {
                     static_cast<unsigned long long>(seed_),
                     static_cast<unsigned long long>(mixtures_));
     }
-    const std::uint64_t seed_ = from_environment("HMMRT_TEST_SEED", std::random_device()()),
-                        mixtures_ = from_environment("HMMRT_MODEL_OPS", mixtures_by_default());
+    const std::uint64_t seed_ = from_environment("HMMRT_TEST_SEED",
+                                                 is_long() ? std::random_device()() : 1),
+                        mixtures_ = from_environment("HMMRT_MODEL_OPS", is_long() ? 10'000 : 100);
 };
 
 std::uint64_t misses(const counts& of) {
@@ -170,6 +180,29 @@ TEST_F(ReplayMixture, NoPolicyBeatsTheBound) {
             const outcome result = simulated(one.of, std::string(by.name), gpu, one.memory);
             ASSERT_GE(misses(result.counted), least.misses) << "mixture " << i << ' ' << by.name;
             ASSERT_GE(result.cost.total(), least.cost) << "mixture " << i << ' ' << by.name;
+        }
+    }
+}
+
+/// Entries are those of the memory, whatever happens to it.
+TEST_F(ReplayMixture, EntriesAgreeWithTheMemory) {
+    mixer next(seed_, true);
+    for (std::uint64_t i = 0; i < mixtures_; i++) {
+        const mixture one = next.next();
+        for (const policy_entry& by : policies()) {
+            const auto decides = by.make(1);
+            simulator machine(one.of, *decides, gpu, one.memory);
+            for (const step& step : one.of.steps)
+                machine.run(step);
+            for (std::uint64_t page = 0; page < one.of.pages; page++) {
+                const block& at = machine.block_at(page / block_pages);
+                const auto index = static_cast<unsigned>(page % block_pages);
+                const bool there = machine.memory().has(page), mapped = at.mapped.has(index);
+                ASSERT_EQ(at.local.has(index), mapped && there)
+                    << "mixture " << i << ' ' << by.name << " page " << page;
+                ASSERT_LE(at.used.has(index), mapped)
+                    << "mixture " << i << ' ' << by.name << " page " << page;
+            }
         }
     }
 }

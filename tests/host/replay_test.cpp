@@ -2,6 +2,8 @@
 // The simulator of hmmctl replay: what hooks are asked, and what their answers do.
 #include "replay_fixture.hpp"
 
+#include "failure.hpp"
+
 namespace replay {
 namespace {
 
@@ -153,6 +155,32 @@ TEST(ReplayHook, NothingIsEvictedWithoutALook) {
     EXPECT_EQ(counted.exchanges, decides.exchanges_);
     EXPECT_GE(decides.unseen_, 2u); // at first nothing is known
     EXPECT_LT(counted.remote_visits, counted.visits / 2);
+}
+
+TEST(ReplayHook, ImpossibleAnswersAreRefused) {
+    class beyond_the_block : public policy {
+        hmmrt_policy_window window(const fault& of) override { return {of.page, 513}; }
+    } too_long;
+    class elsewhere : public policy {
+        hmmrt_policy_window window(const fault& of) override { return {of.page + 1, 1}; }
+    } other_page;
+    class no_candidate : public policy {
+        when_full full(const fault&) override { return when_full::evicts; }
+        int victim(const machine&, std::span<const int>) override { return 99; }
+    } no_chunk;
+    const auto refusal = [](policy& decides) -> std::string {
+        try {
+            simulate(sweeps(3 * block_pages, 1), decides, guest, 4 * mib);
+        } catch (const hmmctl::failure& why) {
+            return why.what();
+        }
+        return "";
+    };
+    EXPECT_EQ(refusal(too_long), "the policy's window() returned pages 0 + 513 for a fault on page "
+                                 "0, expected pages below 512 with that one");
+    EXPECT_EQ(refusal(other_page), "the policy's window() returned pages 1 + 1 for a fault on page "
+                                   "0, expected pages below 512 with that one");
+    EXPECT_EQ(refusal(no_chunk), "the policy's victim() returned 99, which is no candidate");
 }
 
 // ---- memory that goes, and the CPU

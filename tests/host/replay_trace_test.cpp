@@ -9,6 +9,8 @@
 #include "replay_run.hpp"
 #include "trace_file.hpp"
 
+#include <fmt/format.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -55,6 +57,18 @@ TEST(ReplayTrace, HasDefaultsAndComments) {
         parse_trace("# by hand\nhmmrt-accesses 1\r\n\npages 8 # few\ndevice read 3", "file");
     EXPECT_EQ(of.pages, 8u);
     EXPECT_EQ(of.steps, std::vector<step>{{.first = 3}});
+}
+
+TEST(ReplayTrace, HasAtMostSoManyAccesses) {
+    const std::string text = fmt::format("hmmrt-accesses 1\npages {0}\n", most_pages),
+                      all = fmt::format("device read 0 {}\n", most_pages);
+    std::string many = text;
+    for (std::uint64_t visits = 0; visits < most_visits; visits += most_pages)
+        many += all;
+    EXPECT_EQ(failure_of([&] { parse_trace(many, "file"); }), "");
+    EXPECT_EQ(failure_of([&] { parse_trace(many + "device read 5\n", "file"); }),
+              "file:19: up to here there are 268435457 accesses to pages, expected at most "
+              "268435456");
 }
 
 TEST(ReplayTrace, NamesTheLineThatIsWrong) {
@@ -261,6 +275,21 @@ TEST_F(ReplayRecording, RepeatsARunWithAccesses) {
         EXPECT_EQ(second.pages_in, first.pages_in) << policy;
         EXPECT_EQ(second.pages_out, first.pages_out) << policy;
     }
+}
+
+TEST_F(ReplayRecording, IsRefusedIfItIsDamaged) {
+    const auto refusal = [&](const auto& change) {
+        std::vector<hmmrt_event> events = served(0, 16, 10, HMMRT_EVENT_RULE_DEFAULT, 100);
+        change(events);
+        return failure_of([&] { of(events); });
+    };
+    EXPECT_EQ(refusal([](auto&) {}), "");
+    for (const std::string& why : {
+             refusal([](auto& events) { events[0].pages = 1ull << 60; }),
+             refusal([](auto& events) { events[2].addr = ~0ull; }),
+             refusal([](auto& events) { events[2].duration = ~0ull; }),
+         })
+        EXPECT_NE(why.find("is damaged: event "), std::string::npos) << why;
 }
 
 TEST_F(ReplayRecording, IsRefusedWithoutDeviceFaults) {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "accesses.hpp"
 
+#include "failure.hpp"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -79,6 +83,14 @@ class recorder {
 /// What is recorded now, if anything.
 recorder* recording = nullptr;
 
+class recording_guard {
+  public:
+    explicit recording_guard(recorder& by) { recording = &by; }
+    recording_guard(const recording_guard&) = delete;
+    recording_guard& operator=(const recording_guard&) = delete;
+    ~recording_guard() { recording = nullptr; }
+};
+
 void note(const void* address, std::size_t bytes, bool write) {
     if (recording != nullptr) recording->access(address, bytes, write);
 }
@@ -98,10 +110,12 @@ trace trace_of_pattern(const bench::pattern& of, std::size_t bytes) {
     std::vector<step> steps;
     {
         recorder one(memory.get(), bytes, steps);
-        recording = &one;
+        const recording_guard guard(one);
         of.run(memory.get(), bytes);
-        recording = nullptr;
     }
+    // the pattern was compiled without calls
+    if (steps.empty())
+        throw hmmctl::failure(fmt::format("the pattern '{}' reports no accesses", of.name));
     trace result;
     result.pages = bytes / page_bytes;
     for (const step& one : steps)

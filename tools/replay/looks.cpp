@@ -137,11 +137,16 @@ void simulator::move_looked_at(std::uint64_t number, bool exchanges) {
     int reserved = no_chunk;
     unsigned evictions = 0;
     bool partly = !exchanges;
+    if (is_pinned(at)) {
+        hmmrt_policy_bypass_refused(&at.bypass, now());
+        return;
+    }
     while (!move_in(number, all, reserved, partly))
         partly = evictions++ == most_evictions || !evict_unused(since, reserved);
     release(reserved);
     map(number, all);
     const bool moved = counts_.pages_in > before;
+    if (moved) note_moved_in(number, all);
     counts_.exchanges += moved && evictions > 0;
     if (!moved && at.bypass.until > 0) hmmrt_policy_bypass_refused(&at.bypass, now());
     if (moved && at.bypass.until == 0) {

@@ -83,11 +83,13 @@ class policy {
     virtual residency resides(const fault& of);
     /// It should move, but too little memory is free.
     virtual when_full full(const fault& of);
-    /// Which chunk is evicted? Returns one of the candidates, of which there is one at least.
+    /// Which chunk is evicted? Returns one of the candidates, of which there is one at least. Also
+    /// asked for each look, and then nothing may be evicted.
     virtual int victim(const machine& on, std::span<const int> candidates);
-    /// Does a block that stays move?
+    /// Does a block that stays move? hmmrt_policy_bypass_look() sets the time of the next look.
     virtual verdict exchange(const look& at);
-    /// Does memory go back and forth?
+    /// Does memory go back and forth? A block stays as long as the `pinned_until` of its refaults
+    /// or thrashing says.
     virtual thrash_answer thrash(const fault& of);
 };
 

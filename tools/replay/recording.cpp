@@ -54,21 +54,39 @@ user busiest(const hmmctl::trace& of, const std::string& from) {
         ->first;
 }
 
-/// Calls @visit with the number of each page of an event in the process's address space.
-template <class Visit>
-void for_each_page(const hmmrt_event& event, Visit visit) {
-    const std::uint64_t first = event.addr / page_bytes;
-    for (std::uint64_t i = 0; i < std::max<std::uint64_t>(event.pages, 1); i++)
-        visit(first + i);
+/// Returns how many pages the event is about, from its address on. A CPU fault also counts what
+/// moved with its page, from any address on.
+std::uint64_t pages_of(const hmmrt_event& event) {
+    const bool is_access = event.type == HMMRT_EVENT_DEVICE_FAULT ||
+                           event.type == HMMRT_EVENT_ACCESS || event.type == HMMRT_EVENT_CPU_FAULT;
+    return is_access ? 1 : std::max<std::uint64_t>(event.pages, 1);
+}
+
+/// Throws failure for an event that no kernel writes: the file is damaged.
+void check(const hmmrt_event& event, const std::string& from) {
+    constexpr std::uint64_t most_at_once = std::uint64_t{1} << 16, // of a move or entries
+        end = std::uint64_t{1} << 45;                              // of user address spaces
+    const std::uint64_t most = is_unmap(event) ? end : most_at_once, pages = pages_of(event);
+    if (pages > most || event.addr / page_bytes > end || event.duration > event.time)
+        throw hmmctl::failure(fmt::format("{}: is damaged: event {} of type {} has {} pages at "
+                                          "{:#x}, and took {} ns until {}",
+                                          from, event.serial, event.type, event.pages, event.addr,
+                                          event.duration, event.time));
+}
+
+bool is_replayed(const hmmrt_event& event) {
+    return event.type == HMMRT_EVENT_DEVICE_FAULT || event.type == HMMRT_EVENT_ACCESS ||
+           event.type == HMMRT_EVENT_CPU_FAULT || event.type == HMMRT_EVENT_MAP ||
+           is_prefetch(event) || is_unmap(event);
 }
 
 /// Pages of the process's address space.
 class known_pages {
   public:
     void add(const hmmrt_event& event) {
-        for_each_page(event, [&](std::uint64_t page) {
+        const std::uint64_t first = event.addr / page_bytes, end = first + pages_of(event);
+        for (std::uint64_t page = first; page < end; page++)
             blocks_[page / block_pages].add(static_cast<unsigned>(page % block_pages));
-        });
     }
     bool has(std::uint64_t page) const {
         const auto found = blocks_.find(page / block_pages);
@@ -177,22 +195,18 @@ class recorded_run {
         one.what = kind_of(event);
         if (!has_accesses_) one.accesses = one.lines = 1;
         const bool single = is_device(one.what) || one.what == step_kind::cpu_read;
-        const std::uint64_t first = event.addr / page_bytes,
-                            count = single ? 1 : std::max<std::uint64_t>(event.pages, 1);
-        for (std::uint64_t page = first; page < first + count;) {
-            const std::uint64_t block = page / block_pages,
-                                end = std::min((block + 1) * block_pages, first + count);
-            if (const auto found = numbers_.find(block); found != numbers_.end()) {
-                one.first =
-                    static_cast<std::uint32_t>(found->second * block_pages + page % block_pages);
-                one.count = static_cast<std::uint32_t>(end - page);
-                // each fault is one access, even if the next one follows on the next page
-                if (has_accesses_ || !single)
-                    result.add(one);
-                else
-                    result.steps.push_back(one);
-            }
-            page = end;
+        const std::uint64_t first = event.addr / page_bytes, end = first + pages_of(event);
+        for (auto at = numbers_.lower_bound(first / block_pages);
+             at != numbers_.end() && at->first * block_pages < end; at++) {
+            const std::uint64_t start = at->first * block_pages, from = std::max(first, start),
+                                to = std::min(end, start + block_pages);
+            one.first = static_cast<std::uint32_t>(at->second * block_pages + from - start);
+            one.count = static_cast<std::uint32_t>(to - from);
+            // each fault is one access, even if the next one follows on the next page
+            if (has_accesses_ || !single)
+                result.add(one);
+            else
+                result.steps.push_back(one);
         }
     }
 
@@ -202,7 +216,7 @@ class recorded_run {
     std::unordered_map<std::uint64_t, std::uint64_t> faults_; ///< by the batch that served them
     std::unordered_set<std::uint64_t> in_files_;              ///< faults
     known_pages memory_;
-    std::unordered_map<std::uint64_t, std::uint64_t> numbers_; ///< of blocks, in the trace
+    std::map<std::uint64_t, std::uint64_t> numbers_; ///< of blocks, in the trace
 };
 
 hmmctl::trace parsed(std::string_view bytes, const std::string& from) {
@@ -217,6 +231,11 @@ hmmctl::trace parsed(std::string_view bytes, const std::string& from) {
 
 trace trace_of_recording(std::string_view bytes, const std::string& from) {
     const hmmctl::trace recorded = parsed(bytes, from);
+    if (recorded.header.page_size != page_bytes)
+        throw hmmctl::failure(fmt::format("{}: has pages of {} bytes, expected {}", from,
+                                          recorded.header.page_size, page_bytes));
+    for (const hmmrt_event& event : recorded.events)
+        if (is_replayed(event)) check(event, from);
     recorded_run run(recorded, busiest(recorded, from));
     if (run.pages() > most_pages)
         throw hmmctl::failure(fmt::format("{}: its process uses {} pages, and at most {} can be "

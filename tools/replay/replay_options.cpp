@@ -19,10 +19,9 @@ std::optional<std::uint64_t> size_from(std::string_view text) {
     std::uint64_t size = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
     const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-    if (error != std::errc() || size > most_device_bytes) return {};
-    if (unit == "M") return size << 20;
-    if (unit == "G") return size << 30;
-    return {};
+    const unsigned shift = unit == "M" ? 20 : unit == "G" ? 30 : 0;
+    if (error != std::errc() || shift == 0 || size > most_device_bytes >> shift) return {};
+    return size << shift;
 }
 
 std::string why_no_device_memory(const std::string& text) {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "simulator.hpp"
 
+#include "failure.hpp"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -81,7 +85,7 @@ page_set simulator::clamped(std::uint64_t number, hmmrt_policy_window win) const
 }
 
 void simulator::run(const step& next) {
-    if (next.what == step_kind::wait) time_ += 1000.0 * next.count;
+    if (next.what == step_kind::wait) wait(next.count);
     if (next.what == step_kind::unmap) forget(next.first, next.count);
     if (next.what == step_kind::prefetch_device) prefetch(next.first, next.count);
     if (next.what == step_kind::prefetch_cpu) prefetch_back(next.first, next.count);
@@ -100,6 +104,18 @@ void simulator::run(const step& next) {
 void simulator::catch_up() {
     if (now() >= next_release_) release_pins();
     if (now() >= next_look_) look_work();
+}
+
+/// Works run meanwhile, as often as they are due.
+void simulator::wait(std::uint64_t us) {
+    const double end = time_ + 1000.0 * static_cast<double>(us);
+    while (true) {
+        const double due = 1000.0 * static_cast<double>(std::min(next_release_, next_look_));
+        if (due > end) break;
+        time_ = std::max(time_, due);
+        catch_up();
+    }
+    time_ = std::max(time_, end);
 }
 
 void simulator::device_access(std::uint64_t page, const step& by) {
@@ -137,14 +153,11 @@ void simulator::serve(std::uint64_t number, unsigned page, bool write) {
     counts_.faults++;
     pay(costs_.faults, prices_.fault);
     at.faults++;
-    const auto mapped_of = [&](std::uint64_t other) {
-        return other < blocks_.size() ? blocks_[other].mapped.count() : 0;
-    };
-    fault of = {
-        at, state(), page, write, number > 0 ? mapped_of(number - 1) : 0, mapped_of(number + 1)};
+    fault of = {at, state(), page, write};
+    count_neighbours(of, number);
     const thrash_answer answer = policy_.thrash(of);
     counts_.naps += answer.nap > 0;
-    time_ += 1000.0 * static_cast<double>(answer.nap);
+    wait(answer.nap);
     state();
     of.thrashes = answer.stays;
     if (answer.stays) note_pin(number);
@@ -153,7 +166,7 @@ void simulator::serve(std::uint64_t number, unsigned page, bool write) {
     if (policy_.resides(of) == residency::moves)
         is_left = !move_faulted(of, number, pages);
     else
-        pages = clamped(number, policy_.window(of));
+        pages = window_of(of, number);
     map(number, is_left || answer.stays ? clamped(number, {0, block_pages}) : pages);
     // What a look left of a block stays again, like a block that waited before.
     if (at.bypass.until == 0 && (is_left || at.bypass.wait > 0) && !at.remote().is_empty())
@@ -161,11 +174,12 @@ void simulator::serve(std::uint64_t number, unsigned page, bool write) {
 }
 
 /// Moves the window, with evictions if the policy wants them. Returns false if the block stays.
-bool simulator::move_faulted(const fault& of, std::uint64_t number, page_set& pages) {
+bool simulator::move_faulted(fault& of, std::uint64_t number, page_set& pages) {
     int reserved = no_chunk;
     unsigned evictions = 0;
     bool partly = false;
-    while (pages = clamped(number, policy_.window(of)), !move_in(number, pages, reserved, partly)) {
+    const std::uint64_t before = counts_.pages_in;
+    while (pages = window_of(of, number), !move_in(number, pages, reserved, partly)) {
         release(reserved);
         state();
         const when_full answer = policy_.full(of);
@@ -178,7 +192,26 @@ bool simulator::move_faulted(const fault& of, std::uint64_t number, page_set& pa
         if (!partly) evict(reserved);
     }
     release(reserved);
+    if (counts_.pages_in > before) note_moved_in(number, pages);
     return true;
+}
+
+/// Evictions may have changed them since the last attempt.
+void simulator::count_neighbours(fault& of, std::uint64_t number) const {
+    of.before = number > 0 ? blocks_[number - 1].mapped.count() : 0;
+    of.after = number + 1 < blocks_.size() ? blocks_[number + 1].mapped.count() : 0;
+}
+
+page_set simulator::window_of(fault& of, std::uint64_t number) {
+    count_neighbours(of, number);
+    const hmmrt_policy_window win = policy_.window(of);
+    if (win.first > of.page || win.first + win.count <= of.page ||
+        win.first + win.count > block_pages)
+        throw hmmctl::failure(
+            fmt::format("the policy's window() returned pages {} + {} for a fault "
+                        "on page {}, expected pages below {} with that one",
+                        win.first, win.count, of.page, block_pages));
+    return clamped(number, win);
 }
 
 // ---- entries
@@ -199,7 +232,7 @@ void simulator::map(std::uint64_t number, const page_set& pages) {
 }
 
 /// As map_zap() of kmod/space_invalidate.c.
-void simulator::unmap(std::uint64_t number, const page_set& pages) {
+void simulator::unmap(std::uint64_t number, page_set pages) {
     block& at = blocks_[number];
     if ((at.mapped & pages).is_empty()) return;
     at.mapped = at.mapped - pages;
@@ -262,6 +295,11 @@ bool simulator::move_in(std::uint64_t number, const page_set& pages, int reserve
     unmap(number, got);
     if (got.is_empty()) return true;
     migration_us_ = hmmrt_policy_average(migration_us_, static_cast<std::uint64_t>(price / 1000));
+    return true;
+}
+
+/// As note_move() of kmod/decide_thrash.c. A prefetch doesn't count.
+void simulator::note_moved_in(std::uint64_t number, const page_set& pages) {
     const hmmrt_policy_pace pace = state().pace();
     unsigned first = 0, end = block_pages;
     while (!pages.has(first))
@@ -270,7 +308,18 @@ bool simulator::move_in(std::uint64_t number, const page_set& pages, int reserve
         end--;
     hmmrt_policy_moved(&blocks_[number].thrashing, {first, end - first},
                        HMMRT_POLICY_LOCATION_DEVICE(0), &pace);
-    return true;
+}
+
+bool simulator::is_pinned(const block& at) const {
+    return at.refaults.pinned_until > 0 || at.thrashing.pinned_until > 0;
+}
+
+/// What a pin left in system memory loses its entries, so that the next touch decides.
+void simulator::end_pin(std::uint64_t number) {
+    block& at = blocks_[number];
+    if (is_pinned(at)) unmap(number, at.mapped);
+    at.thrashing = {};
+    at.refaults = {};
 }
 
 /// Moves pages to system memory, where the CPU or the program wants them.
@@ -298,7 +347,12 @@ int simulator::victim(std::uint64_t given_before) {
         if (one.pages > 0 && !one.reserved && one.given < given_before)
             candidates.push_back(static_cast<int>(i));
     }
-    return candidates.empty() ? no_chunk : policy_.victim(state(), candidates);
+    if (candidates.empty()) return no_chunk;
+    const int chosen = policy_.victim(state(), candidates);
+    if (std::find(candidates.begin(), candidates.end(), chosen) == candidates.end())
+        throw hmmctl::failure(
+            fmt::format("the policy's victim() returned {}, which is no candidate", chosen));
+    return chosen;
 }
 
 /// Evicts a chunk, and reserves it. As block_evicted(), takes all entries that a block has in
@@ -341,9 +395,8 @@ void simulator::forget(std::uint64_t page, std::uint64_t count) {
             if (memory_.has(one)) memory_.free(one);
         });
         unmap(number, pages);
+        end_pin(number);
         hmmrt_policy_bypass_forget(&at.bypass);
-        at.refaults = {};
-        at.thrashing = {};
         at.run = {};
         at.note = 0;
     });
@@ -358,11 +411,9 @@ void simulator::prefetch(std::uint64_t page, std::uint64_t count) {
 }
 
 void simulator::prefetch_block(std::uint64_t number, const page_set& pages, std::uint64_t given) {
-    block& at = blocks_[number];
     int reserved = no_chunk;
     unsigned evictions = 0;
-    at.thrashing = {};
-    at.refaults = {};
+    end_pin(number);
     while (!move_in(number, pages, reserved, evictions > most_evictions)) {
         release(reserved);
         age();
@@ -376,7 +427,7 @@ void simulator::prefetch_block(std::uint64_t number, const page_set& pages, std:
 
 void simulator::prefetch_back(std::uint64_t page, std::uint64_t count) {
     for_each_block(page, count, [&](std::uint64_t number, const page_set& pages) {
-        blocks_[number].thrashing = {};
+        end_pin(number);
         move_back(number, pages);
     });
 }

@@ -166,6 +166,7 @@ void trace::add(const step& next) {
 trace parse_trace(std::string_view text, const std::string& from) {
     trace result;
     bool began = false;
+    std::uint64_t visits = 0;
     for (std::size_t number = 1; !text.empty(); number++) {
         const std::size_t end = std::min(text.find('\n'), text.size());
         line_reader line(from, number, text.substr(0, end));
@@ -184,6 +185,12 @@ trace parse_trace(std::string_view text, const std::string& from) {
             add_absent(line, result);
         } else {
             result.steps.push_back(step_from(line, word, result));
+            const step& last = result.steps.back();
+            if (is_device(last.what)) visits += last.count;
+            if (visits > most_visits)
+                line.fail(fmt::format("up to here there are {} accesses to pages, expected at most "
+                                      "{}",
+                                      visits, most_visits));
         }
         line.expect_end();
     }

@@ -28,6 +28,9 @@ constexpr std::uint64_t block_bytes = std::uint64_t{block_pages} * page_bytes;
 /// 64 GiB of memory.
 constexpr std::uint64_t most_pages = std::uint64_t{1} << 24;
 
+/// The bound takes about 20 bytes for each.
+constexpr std::uint64_t most_visits = std::uint64_t{1} << 28;
+
 enum class step_kind : std::uint8_t {
     device_read,
     device_write,

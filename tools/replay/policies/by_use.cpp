@@ -52,7 +52,7 @@ verdict policy::exchange(const look& at) {
     if (hmmrt_policy_bypass_look(&state, at.remote, at.on.now) == 0) return verdict::waits;
     if (at.on.free_pages >= std::min(at.remote, least_pages)) return verdict::takes_free;
     if (!hmmrt_policy_bypass_goes(&state, at.remote)) return verdict::waits;
-    if (at.victim_used >= state.since) {
+    if (at.on.free_pages == 0 && at.victim_used >= state.since) {
         hmmrt_policy_bypass_refused(&state, at.on.now);
         return verdict::waits;
     }
@@ -63,19 +63,13 @@ verdict policy::exchange(const look& at) {
 thrash_answer policy::thrash(const fault& of) {
     const hmmrt_policy_pace pace = of.on.pace();
     std::uint64_t nap = 0;
-    switch (hmmrt_policy_hold(&of.at.thrashing, of.page, HMMRT_POLICY_LOCATION_DEVICE(0), &pace,
-                              &nap)) {
-    case HMMRT_HOLD_NAP:
-    case HMMRT_HOLD_SHARE:
-        return {nap, false};
-    case HMMRT_HOLD_PIN:
-    case HMMRT_HOLD_PINNED:
-        return {0, true};
-    case HMMRT_HOLD_NOT:
-        break;
-    }
+    const hmmrt_policy_held held =
+        hmmrt_policy_hold(&of.at.thrashing, of.page, HMMRT_POLICY_LOCATION_DEVICE(0), &pace, &nap);
     const std::uint64_t there = of.on.pages - of.on.free_pages;
-    return {0, hmmrt_policy_thrashes(&of.at.refaults, of.on.evicted, there, of.on.pages, &pace)};
+    const bool is_too_small =
+        hmmrt_policy_thrashes(&of.at.refaults, of.on.evicted, there, of.on.pages, &pace);
+    return {held == HMMRT_HOLD_NAP || held == HMMRT_HOLD_SHARE ? nap : 0,
+            is_too_small || held == HMMRT_HOLD_PIN || held == HMMRT_HOLD_PINNED};
 }
 
 std::unique_ptr<policy> make_by_use(std::uint64_t) {
