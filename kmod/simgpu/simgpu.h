@@ -44,7 +44,7 @@
  * page.
  */
 struct dpt_table {
-	spinlock_t lock;	/* the entries */
+	spinlock_t lock;	/* the entries, and @used */
 	bool tlb_has_ptes;	/* or may have: see mirror.c; never cleared */
 	bool forgotten;		/* empty, being freed: see dpt_forget() */
 	DECLARE_BITMAP(used, DPT_ENTRIES); /* see mirror.c, Recording */
