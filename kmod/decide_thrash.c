@@ -203,9 +203,9 @@ static bool has_room(const struct hmmrt_block *block, u32 device_id)
 
 	idx = srcu_read_lock(&hmmrt_srcu);
 	binding = hmmrt_space_binding(block->span->space, device_id);
-	room = binding && !hmmrt_account_can_get(binding->account,
-						 HMMRT_POLICY_BLOCK_PAGES,
-						 HMMRT_CLAIM_SPARES_OWN);
+	room = binding && hmmrt_account_can_get(binding->account,
+						HMMRT_POLICY_BLOCK_PAGES,
+						HMMRT_CLAIM_SPARES_OWN) >= 0;
 	srcu_read_unlock(&hmmrt_srcu, idx);
 	return room;
 }

@@ -96,6 +96,7 @@ struct hmmrt_vram {
 	u64 uses;			/* counter that orders uses of chunks */
 	u64 given;			/* number of page allocations */
 	unsigned long used_pages;
+	u32 shortages;			/* see hmmrt_account_room() */
 	unsigned long pinned_pages;	/* those of pinned chunks */
 	unsigned long populated_chunks;
 	/* Chunks in use. All others are free, with or without struct pages. */
@@ -134,6 +135,21 @@ struct hmmrt_vram {
 	struct list_head cgroup_accounts;
 	struct list_head gone_accounts;	/* unreferenced, to be freed */
 };
+
+/* With less left, memory is short: less is not worth moving a block in parts. */
+#define HMMRT_LITTLE_PAGES	(HMMRT_CHUNK_PAGES / 4)
+
+/* Return whether memory runs short as @pages are taken, which leaves @left. */
+static inline bool hmmrt_runs_short(u64 left, unsigned int pages)
+{
+	return left < HMMRT_LITTLE_PAGES && left + pages >= HMMRT_LITTLE_PAGES;
+}
+
+/* Return how many pages are not in use. */
+static inline u64 hmmrt_vram_left(const struct hmmrt_vram *vram)
+{
+	return (vram->size >> PAGE_SHIFT) - vram->used_pages;
+}
 
 /* What a page did, for the counts in debugfs. */
 enum hmmrt_move {
@@ -272,6 +288,7 @@ struct hmmrt_account {
 	u64 busy_until;	/* in jiffies, after too many failures */
 	struct hmmrt_quota_own own;
 	struct hmmrt_policy_share share; /* charged pages, and the rank */
+	u32 shortages;			/* see hmmrt_account_room() */
 	u64 refused;
 	u64 evicted;			/* in pages */
 };
@@ -337,6 +354,7 @@ struct hmmrt_account *hmmrt_account_get(struct hmmrt_device *dev,
 					struct hmmrt_quota_own *own);
 void hmmrt_account_put(struct hmmrt_account *account);
 u64 hmmrt_account_left(struct hmmrt_account *account);
+u64 hmmrt_account_room(struct hmmrt_account *account, u32 *shortages);
 u64 hmmrt_account_used(const struct hmmrt_account *account);
 u64 hmmrt_account_size(struct hmmrt_account *account);
 bool hmmrt_account_is_full(struct hmmrt_account *account);

@@ -64,6 +64,26 @@ u64 hmmrt_account_left(struct hmmrt_account *account)
 		       account_left(account_tightest(account));
 }
 
+/**
+ * hmmrt_account_room() - find out how many pages are free for an account
+ * @account: in use
+ * @shortages: out: how often its memory ran short; it may wrap
+ */
+u64 hmmrt_account_room(struct hmmrt_account *account, u32 *shortages)
+{
+	struct hmmrt_vram *vram = &account->dev->vram;
+	const struct hmmrt_account *above;
+	u64 left;
+
+	spin_lock_irq(&vram->lock);
+	left = min(hmmrt_account_left(account), hmmrt_vram_left(vram));
+	*shortages = vram->shortages;
+	for (above = account; above; above = above->parent)
+		*shortages += above->shortages;
+	spin_unlock_irq(&vram->lock);
+	return left;
+}
+
 /* Return whether the account may not have one more page. */
 bool hmmrt_account_is_full(struct hmmrt_account *account)
 {
@@ -225,8 +245,11 @@ void hmmrt_charge_pages(struct hmmrt_account *account,
 		account->dev->vram.nr_charged++;
 		hmmrt_user_charge(account);
 	}
-	for (above = account; above; above = above->parent)
+	for (above = account; above; above = above->parent) {
 		above->share.used += npages;
+		above->shortages += hmmrt_runs_short(account_left(above),
+						     npages);
+	}
 	hmmrt_account_check(account);
 }
 

@@ -336,8 +336,8 @@ int hmmrt_claim_try(struct hmmrt_vram *vram, const struct hmmrt_claim *claim)
  * @own_unused_since: see struct hmmrt_claim
  *
  * Context: takes vram->lock.
- * Return: 0 if memory is free within its limits, or could be evicted; or as
- * hmmrt_account_get_full() and hmmrt_claim_chunk().
+ * Return: 1 if memory is free within its limits; 0 if it could be evicted; or
+ * as hmmrt_account_get_full() and hmmrt_claim_chunk().
  */
 int hmmrt_account_can_get(struct hmmrt_account *account, unsigned int pages,
 			  u64 own_unused_since)
@@ -355,7 +355,7 @@ int hmmrt_account_can_get(struct hmmrt_account *account, unsigned int pages,
 		return PTR_ERR(claim.within);
 	if (!claim.within && READ_ONCE(vram->used_pages) + pages <=
 				     vram->size >> PAGE_SHIFT)
-		return 0;
+		return 1;
 	rc = hmmrt_claim_try(vram, &claim);
 	if (claim.within)
 		hmmrt_account_put(claim.within);

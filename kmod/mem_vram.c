@@ -145,6 +145,7 @@ static bool chunk_take(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 	chunk_count(vram, chunk->used_pages, chunk->used_pages + npages);
 	chunk->used_pages += npages;
 	vram->used_pages += npages;
+	vram->shortages += hmmrt_runs_short(hmmrt_vram_left(vram), npages);
 	chunk->given = vram->given++;
 	hmmrt_charges_used(vram, chunk);
 	chunk_move(vram, chunk);

@@ -230,7 +230,9 @@ struct hmmrt_policy_bypass {
 	u64 until;	/* time of the next look; 0: the block does not stay */
 	u32 seen;		/* pages used, added up over looks */
 	u32 asked;		/* pages used since the last look */
+	u32 shortages;	/* at the last look; see hmmrt_policy_bypass_takes() */
 	bool used;			/* a look has found it used */
+	bool room;		/* at the last look, memory was free */
 	u8 trips;			/* how often it was evicted */
 };
 
@@ -305,6 +307,8 @@ unsigned int hmmrt_policy_bypass_look(struct hmmrt_policy_bypass *bypass,
 				      unsigned int remote, u64 now);
 bool hmmrt_policy_bypass_goes(const struct hmmrt_policy_bypass *bypass,
 			      unsigned int remote);
+bool hmmrt_policy_bypass_takes(struct hmmrt_policy_bypass *bypass, bool room,
+			       u32 shortages);
 void hmmrt_policy_bypass_refused(struct hmmrt_policy_bypass *bypass, u64 now);
 void hmmrt_policy_bypass_end(struct hmmrt_policy_bypass *bypass);
 void hmmrt_policy_bypass_moved(struct hmmrt_policy_bypass *bypass);

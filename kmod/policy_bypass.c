@@ -12,11 +12,14 @@
  *            used none, we wait twice as long for the next look.
  * Goes       The first look that finds it used may see the pass over the block
  *            that began with the fault. If it is used after that, it takes
- *            memory that is free. If each remote page was used about once more,
- *            it takes the place of the process's oldest chunk that was not used
- *            since before that first look. So the block
- *            is used in shorter intervals than the chunk: the rule of LIRS,
- *            with system memory as the list of blocks that are not resident.
+ *            memory that has been free since the last look. Otherwise the use
+ *            may have ended before memory became free: when the CPU takes its
+ *            turn, what goes to the device then has to come back next. If each
+ *            remote page was used about once more, the block takes the place of
+ *            the process's oldest chunk that was not used since before that
+ *            first look. So the block is used in shorter intervals than the
+ *            chunk: the rule of LIRS, with system memory as the list of blocks
+ *            that are not resident.
  *            If the chunk was used, the block starts again, with twice the
  *            wait.
  * Trips      The evidence that a block needs doubles each time it is evicted.
@@ -26,8 +29,8 @@
 #include "policy.h"
 
 /*
- * The longest time between two looks, in microseconds. It bounds how long memory
- * stays remote after other memory was freed, too.
+ * The longest time between two looks, in microseconds. After other memory was
+ * freed, one look notes that, and the next one moves what is in use.
  */
 #define BYPASS_WAIT_MAX		1000000ull
 #define BYPASS_TRIPS_MAX	6
@@ -103,6 +106,26 @@ bool hmmrt_policy_bypass_goes(const struct hmmrt_policy_bypass *bypass,
 			      unsigned int remote)
 {
 	return bypass->used && bypass->seen >= remote << bypass->trips;
+}
+
+/**
+ * hmmrt_policy_bypass_takes() - check if a block takes free memory
+ * @bypass: was looked at just now
+ * @room: memory is free
+ * @shortages: how often memory ran short; it may wrap
+ *
+ * Call after each look, whatever it found.
+ * Return: whether memory has been free since the last look, so that the block
+ * takes it if it was used in the meantime.
+ */
+bool hmmrt_policy_bypass_takes(struct hmmrt_policy_bypass *bypass, bool room,
+			       u32 shortages)
+{
+	bool takes = room && bypass->room && bypass->shortages == shortages;
+
+	bypass->room = room;
+	bypass->shortages = shortages;
+	return takes;
 }
 
 /* Nothing is older than the use of the block, or it could not move. */

@@ -7,10 +7,11 @@
  *            counters. After a round the work sleeps until the next look is due.
  *            If the hand has gone around and found no block that stays, the work
  *            stops. The next block that stays starts it again.
- * Goes       If memory is free, or other processes owe some, a block that two
- *            looks found used takes it. Otherwise it may take the place of the
- *            process's oldest chunk, if that is unused: a round of decide_age.c
- *            that began after the block's first look has not found it in use.
+ * Goes       If memory has been free since the last look, or other processes owe
+ *            some, a block that two looks found used takes it. Otherwise it may
+ *            take the place of the process's oldest chunk, if that is unused: a
+ *            round of decide_age.c that began after the block's first look has
+ *            not found it in use.
  * Moves      Like those of access counters, but holes are left as they are:
  *            the device has not asked for them.
  */
@@ -49,6 +50,7 @@ struct found {
 	struct hmmrt_block_map *map;
 	unsigned int remote;		/* pages that the device uses remotely */
 	bool goes;			/* it was used enough */
+	bool takes;	/* memory has been free since the last look */
 	u64 since;
 };
 
@@ -146,6 +148,12 @@ static unsigned int remote_pages(const struct hmmrt_block_map *map)
 	return bitmap_weight(remote, HMMRT_BLOCK_PAGES);
 }
 
+/* Return how many pages are worth moving the block in parts. */
+static unsigned int least_pages(const struct found *found)
+{
+	return min(found->remote, HMMRT_LITTLE_PAGES);
+}
+
 /*
  * Ask the driver, and record the answer. Returns whether the block was used
  * since the last look, and before that.
@@ -153,8 +161,12 @@ static unsigned int remote_pages(const struct hmmrt_block_map *map)
 static bool look(struct look_run *run, struct found *found)
 {
 	struct hmmrt_policy_bypass *bypass = &found->map->bypass;
-	bool used = false;
+	bool used = false, room;
+	u32 shortages;
+	u64 left;
 
+	/* Before we ask: what the next look finds was used after this. */
+	left = hmmrt_account_room(run->binding->account, &shortages);
 	hmmrt_age_ask(run->binding, found->block, run->ptes);
 	mutex_lock(&found->block->lock);
 	found->remote = remote_pages(found->map);
@@ -166,6 +178,9 @@ static bool look(struct look_run *run, struct found *found)
 						hmmrt_now_us());
 		found->goes = hmmrt_policy_bypass_goes(bypass, found->remote);
 		found->since = bypass->since;
+		room = left >= least_pages(found);
+		found->takes = hmmrt_policy_bypass_takes(bypass, room,
+							 shortages);
 	}
 	mutex_unlock(&found->block->lock);
 	return used;
@@ -174,23 +189,29 @@ static bool look(struct look_run *run, struct found *found)
 /* Take memory that is free, or that other processes owe. */
 static int block_take(struct look_run *run, const struct found *found)
 {
-	/* Fewer pages are not worth moving the block in parts. */
-	unsigned int least = min(found->remote, HMMRT_BLOCK_PAGES / 4);
-	int rc = hmmrt_account_can_get(run->binding->account, least,
+	int rc = hmmrt_account_can_get(run->binding->account,
+				       least_pages(found),
 				       HMMRT_CLAIM_SPARES_OWN);
 
-	return rc ? 0 : block_move(run, found, HMMRT_CLAIM_SPARES_OWN);
+	if (rc < 0)
+		return 0;
+	if (rc > 0 && !found->takes)
+		return -EAGAIN;
+	return block_move(run, found, HMMRT_CLAIM_SPARES_OWN);
 }
 
 /* Take the place of the process's oldest chunk. */
 static int block_exchange(struct look_run *run, const struct found *found)
 {
 	struct hmmrt_binding *binding = run->binding;
-	int rc = hmmrt_account_can_get(binding->account, 1, found->since);
+	/* A quota may be smaller. */
+	u64 least = clamp_t(u64, hmmrt_account_size(binding->account), 1,
+			    least_pages(found));
+	int rc = hmmrt_account_can_get(binding->account, least, found->since);
 
-	if (rc)
+	if (rc < 0)
 		return rc == -EXDEV || rc == -ENOENT ? 0 : -EAGAIN;
-	if (hmmrt_aged_since(binding->dev) >= found->since)
+	if (rc == 0 && hmmrt_aged_since(binding->dev) >= found->since)
 		return block_move(run, found, found->since);
 	binding->looking.age_since = found->since;
 	return -EAGAIN;

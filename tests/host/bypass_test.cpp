@@ -195,6 +195,20 @@ TEST(Bypass, TheEvidenceIsAboutThePagesThatAreUsedRemotely) {
     EXPECT_TRUE(look(&bypass, 1, 16, 5000));
 }
 
+TEST(Bypass, FreeMemoryIsTakenIfItWasFreeSinceTheLastLook) {
+    hmmrt_policy_bypass bypass = {};
+    hmmrt_policy_bypass_begin(&bypass, 1000, lapse);
+    EXPECT_FALSE(hmmrt_policy_bypass_takes(&bypass, false, 7));
+    EXPECT_FALSE(hmmrt_policy_bypass_takes(&bypass, true, 7)) << "it was full at the last look";
+    EXPECT_TRUE(hmmrt_policy_bypass_takes(&bypass, true, 7));
+    EXPECT_FALSE(hmmrt_policy_bypass_takes(&bypass, true, 8)) << "it was full in between";
+    EXPECT_TRUE(hmmrt_policy_bypass_takes(&bypass, true, 8));
+    EXPECT_FALSE(hmmrt_policy_bypass_takes(&bypass, false, 8));
+    EXPECT_FALSE(hmmrt_policy_bypass_takes(&bypass, true, 8));
+    hmmrt_policy_bypass_refused(&bypass, 2000);
+    EXPECT_FALSE(hmmrt_policy_bypass_takes(&bypass, true, 8)) << "it begins again";
+}
+
 TEST(Bypass, UnusedMemoryIsLookedAtMoreRarely) {
     hmmrt_policy_bypass bypass = {};
     hmmrt_policy_bypass_begin(&bypass, 0, lapse);

@@ -67,6 +67,28 @@ TEST_F(bypass, single_pass_moves_nothing_later)
 	EXPECT_EQ(DEVICE_PAGES, stats_of(A).out_migrated_to_device);
 }
 
+/*
+ * The CPU takes its turn again and again. What the device used before that does
+ * not go where the CPU's memory was.
+ */
+TEST_F(bypass, memory_that_the_cpu_freed_is_not_taken)
+{
+	char *second = buf + DEVICE_BYTES;
+	unsigned int turn, round;
+
+	fill(_metadata);
+	for (turn = 0; turn < 8; turn++) {
+		for (round = 0; round < 10; round++) {
+			ASSERT_DONE(dev_sum(A, buf, DEVICE_BYTES));
+			ASSERT_DONE(dev_sum(A, second, DEVICE_BYTES));
+		}
+		ASSERT_EQ(-1, pages_check(buf, DEVICE_BYTES, 1));
+		usleep(100000);
+		ASSERT_EQ(0, count_at(A, buf, 2 * DEVICE_BYTES));
+	}
+	EXPECT_EQ(8 * DEVICE_PAGES, stats_of(A).out_migrated_to_device);
+}
+
 TEST_F(bypass, another_working_set_gets_the_device)
 {
 	char *second = buf + DEVICE_BYTES;

@@ -17,6 +17,9 @@ namespace replay {
 
 static_assert(block_pages == HMMRT_POLICY_BLOCK_PAGES);
 
+/// With less left, memory is short, see kmod/mem.h.
+constexpr unsigned little_pages = block_pages / 4;
+
 /// Traces have no advice.
 constexpr hmmrt_advice no_advice = {
     .flags = 0,

@@ -78,6 +78,8 @@ bool device_memory::take_at(int number, int reserved, const run& wanted, std::ui
     }
     to.pages += wanted.count;
     used_ += wanted.count;
+    const std::uint64_t left = free_pages();
+    if (left < little_pages && left + wanted.count >= little_pages) shortages_++;
     to.given = given_++;
     to.order = uses_++;
     to.when = now;

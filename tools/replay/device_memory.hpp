@@ -21,6 +21,8 @@ class device_memory {
     const std::vector<chunk>& chunks() const { return chunks_; }
     std::uint64_t pages() const { return chunks_.size() * block_pages; }
     std::uint64_t free_pages() const { return pages() - used_; }
+    /// How often memory ran short.
+    std::uint32_t shortages() const { return shortages_; }
     bool has(std::uint64_t page) const { return chunk_of_[page] != no_chunk; }
     int chunk_of(std::uint64_t page) const { return chunk_of_[page]; }
     /// The @given of the next allocation.
@@ -60,6 +62,7 @@ class device_memory {
     std::vector<int> chunk_of_;           ///< by page of the trace
     std::vector<std::uint16_t> index_of_; ///< in that chunk
     std::uint64_t used_ = 0, given_ = 1, uses_ = 1;
+    std::uint32_t shortages_ = 0;
 };
 
 } // namespace replay

@@ -20,6 +20,7 @@ namespace replay {
 struct machine {
     std::uint64_t now = 0;                   ///< in microseconds
     std::uint64_t pages = 0, free_pages = 0; ///< of device memory
+    std::uint32_t shortages = 0;             ///< how often memory ran short
     std::uint64_t evicted = 0;               ///< pages that were evicted so far
     std::uint64_t lapse = 0;                 ///< see hmmrt_policy_lapse()
     std::uint64_t aged_since = 0;            ///< all use of device memory before that is known

@@ -64,6 +64,7 @@ void simulator::pay(double& kind, double price) {
 const machine& simulator::state() {
     machine_.now = now();
     machine_.free_pages = memory_.free_pages();
+    machine_.shortages = memory_.shortages();
     machine_.lapse = hmmrt_policy_lapse(&machine_.knobs, migration_us_);
     return machine_;
 }

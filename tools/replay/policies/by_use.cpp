@@ -5,12 +5,6 @@
 #include <algorithm>
 
 namespace replay {
-namespace {
-
-/// Fewer free pages are not worth moving a block in parts, see kmod/serve_bypass.c.
-constexpr unsigned least_pages = block_pages / 4;
-
-} // namespace
 
 hmmrt_policy_window policy::window(const fault& of) {
     page_set mapped = of.at.mapped;
@@ -49,10 +43,13 @@ int policy::victim(const machine& on, std::span<const int> candidates) {
 /// As block_look() of kmod/serve_bypass.c.
 verdict policy::exchange(const look& at) {
     hmmrt_policy_bypass& state = at.at.bypass;
-    if (hmmrt_policy_bypass_look(&state, at.remote, at.on.now) == 0) return verdict::waits;
-    if (at.on.free_pages >= std::min(at.remote, least_pages)) return verdict::takes_free;
+    const bool used = hmmrt_policy_bypass_look(&state, at.remote, at.on.now) != 0;
+    const bool room = at.on.free_pages >= std::min(at.remote, little_pages);
+    const bool takes = hmmrt_policy_bypass_takes(&state, room, at.on.shortages);
+    if (!used) return verdict::waits;
+    if (room) return takes ? verdict::takes_free : verdict::waits;
     if (!hmmrt_policy_bypass_goes(&state, at.remote)) return verdict::waits;
-    if (at.on.free_pages == 0 && at.victim_used >= state.since) {
+    if (at.victim_used >= state.since) {
         hmmrt_policy_bypass_refused(&state, at.on.now);
         return verdict::waits;
     }
