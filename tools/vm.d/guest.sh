@@ -12,6 +12,7 @@ KERNEL=$(default_kernel)
 FLAVOUR=plain
 MEMORY=4G
 CPUS='' # processors; if empty, 2, or 1 with --icount
+ONE_THREAD=no # yes: one thread emulates all processors of the guest, in turns
 NUMA='' # nodes; if empty, the command's default
 THP='' # mode of transparent huge pages; if empty, the kernel's default
 TIME_LIMIT='' # seconds; if empty, the command's default
@@ -218,6 +219,7 @@ accelerator() {
 choose_processors() {
 	ACCEL=$(accelerator)
 	CPUS=${CPUS:-$([[ $ICOUNT == yes ]] && echo 1 || echo 2)}
+	[[ $ONE_THREAD == no || $ACCEL != tcg* ]] || ACCEL=tcg,thread=single
 	[[ $ICOUNT == yes ]] || return 0
 	((CPUS == 1)) || usage_error "--icount: the guest can have only one processor, not $CPUS"
 	[[ $ACCEL == tcg* ]] ||
