@@ -5,12 +5,13 @@
  *
  * HMMRT_TEST_SEED sets the random seed, which is printed.
  */
+#include "lib/amount.h"
 #include "lib/harness.h"
 #include "lib/session.h"
 #include "lib/world.h"
 
 #define PAGES 6
-#define STEPS 600
+#define STEPS amount(600, 200)
 
 #define NO_PREFERRED .preferred = NOWHERE
 

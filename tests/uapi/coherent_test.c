@@ -13,14 +13,14 @@
 
 #define LEN		(3 * BLOCK_BYTES)
 #define PAGES(len)	((len) / PAGE_BYTES)
-#define DEVICE_MIB	16
+#define DEVICE_MIB	amount(16, 8)
 
 /* Two simulated GPUs with memory at these addresses; 0: not coherent. */
 static const char *at(unsigned long first, unsigned long second)
 {
 	static char text[128];
 
-	snprintf(text, sizeof(text), "memory=%d coherent=%#lx,%#lx", DEVICE_MIB,
+	snprintf(text, sizeof(text), "memory=%lu coherent=%#lx,%#lx", DEVICE_MIB,
 		 first, second);
 	return text;
 }
@@ -521,7 +521,7 @@ static int insert_with_memory_at(unsigned long start)
 {
 	char text[128];
 
-	snprintf(text, sizeof(text), "memory=%d coherent=%#lx", DEVICE_MIB,
+	snprintf(text, sizeof(text), "memory=%lu coherent=%#lx", DEVICE_MIB,
 		 start);
 	return module_insert("hmmrt_simgpu", text);
 }

@@ -349,7 +349,7 @@ TEST_F(processes, process_killed_during_eviction_leaves_nothing)
 {
 	const struct plan plan = { MOST, DEFAULT, 3 * BLOCK_BYTES, NULL };
 	const struct plan victim_plan = { MOST, DEFAULT, 2 * BLOCK_BYTES, NULL };
-	const unsigned int rounds = amount(5, 3);
+	const unsigned int rounds = amount(5, 2);
 	unsigned int seed = test_seed();
 	struct other other;
 

@@ -588,7 +588,7 @@ static unsigned long steps_to_take(void)
 
 	if (text)
 		return strtoul(text, NULL, 0);
-	return amount_is_long() ? LONG_STEPS : amount(6000, 2000);
+	return amount_is_long() ? LONG_STEPS : amount(6000, 700);
 }
 
 TEST_F_TIMEOUT(objects, random_steps_match_the_model, 100000)

@@ -353,6 +353,7 @@ TEST_F(oversubscribe, two_devices_take_turns_on_all_memory)
 TEST_F(oversubscribe, two_devices_and_a_prefetch_lose_no_write)
 {
 	const size_t half = MOST / 2, own = DEVICE_BYTES / 2;
+	const unsigned int rounds = amount(20, 5);
 	char *other = FILLED(own);
 
 	for (unsigned int device = 0; device < 2; device++) {
@@ -362,7 +363,7 @@ TEST_F(oversubscribe, two_devices_and_a_prefetch_lose_no_write)
 		agent_post(agent_of(device), 0, AGENT_FILL, args,
 			   ARRAY_SIZE(args));
 	}
-	for (unsigned int round = 0; round < 20; round++) {
+	for (unsigned int round = 0; round < rounds; round++) {
 		ASSERT_EQ(0, prefetch(A, other, own));
 		ASSERT_EQ(-1, pages_check(other, own, 1 + round));
 		pages_fill(other, own, 2 + round);
@@ -496,7 +497,7 @@ TEST_F(processes, concurrent_invalidations_lose_no_write)
 	area_words = SHARE_BYTES / sizeof(*area);
 	area = ANON(SHARE_BYTES);
 	job = count_up;
-	count_rounds = amount(6, 3);
+	count_rounds = amount(6, 2);
 	DEVICES_SETUP(.lanes = 2);
 	other = start_process(SHARE_BYTES, 2);
 	for (unsigned int lane = 0; lane < 2; lane++)

@@ -5,6 +5,7 @@
  * their seed, and HMMRT_TEST_SEED sets it. Loads hmmrt_simgpu with four
  * devices, and restores the module and its parameters afterwards.
  */
+#include "lib/amount.h"
 #include "lib/faulty.h"
 #include "lib/fixture.h"
 #include "lib/loop.h"
@@ -491,7 +492,7 @@ TEST_F(mapping, all_readers_see_the_last_write)
 
 	for (uint64_t i = 0; i < PAGES; i++)
 		words[i] = i + 1;
-	for (uint64_t i = 1; i <= 2000; i++) {
+	for (uint64_t i = 1; i <= amount(2000, 600); i++) {
 		size_t page = (size_t)rand_r(seed) % PAGES;
 		unsigned int accessor = (unsigned int)rand_r(seed) %
 					(1 + DEVICES);
