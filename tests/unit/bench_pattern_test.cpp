@@ -104,6 +104,28 @@ TEST(Patterns, TouchEachPageOnce) {
         EXPECT_EQ(*reinterpret_cast<std::uint64_t*>(data.get() + page * page_bytes), page * 4 + 1);
 }
 
+TEST(Patterns, VisitsFollowAPowerLaw) {
+    const memory data = filled(*find_pattern("zipf")); // its first page has the order
+    const auto* order = reinterpret_cast<const std::uint32_t*>(data.get());
+    constexpr std::size_t pages = size / page_bytes - 1;
+    std::vector<std::size_t> counts(pages);
+    for (std::size_t i = 0; i < 4 * pages; i++)
+        counts.at(order[i] - 1)++;
+    std::sort(counts.rbegin(), counts.rend());
+    // the sum of 1/n up to 127 is 5.4, so the first page gets 94 of 508 visits, the tenth 9
+    EXPECT_NEAR(static_cast<double>(counts[0]), 94, 30);
+    EXPECT_NEAR(static_cast<double>(counts[9]), 9, 5);
+    EXPECT_LE(counts[pages / 2], 4u);
+}
+
+TEST(Patterns, UpdatesReachAlmostAllPages) {
+    const memory before = filled(*find_pattern("gups")), after = done(*find_pattern("gups"));
+    std::size_t changed = 0;
+    for (std::size_t at = 0; at < size; at += page_bytes)
+        changed += std::memcmp(before.get() + at, after.get() + at, page_bytes) != 0;
+    EXPECT_GE(changed, size / page_bytes * 9 / 10);
+}
+
 TEST(Patterns, TriadAddsItsArrays) {
     const memory data = done(triad);
     const auto* to = reinterpret_cast<const double*>(data.get());

@@ -8,6 +8,8 @@ const std::vector<named>& bench_patterns() {
         {"sequential", "touch each page once, in order"},
         {"random", "touch each page once, in random order"},
         {"strided", "touch each page once, in steps of 64 KiB"},
+        {"zipf", "touch pages at random, the n-th most popular one n times less often"},
+        {"gups", "update words at random, four for each page"},
         {"triad", "a = b + s * c for arrays"},
         {"stencil", "mean of five neighbours in a 2D grid"},
         {"gemm", "square matrix times a matrix of 32 columns"},

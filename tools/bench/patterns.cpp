@@ -8,8 +8,8 @@
 namespace bench {
 
 std::span<const pattern> patterns() {
-    static const std::array all = {sequential, random_pages,  strided,    triad,
-                                   stencil,    gemm,          atax,       spmv,
+    static const std::array all = {sequential, random_pages,  strided,    zipf, gups,
+                                   triad,      stencil,       gemm,       atax, spmv,
                                    bfs,        pointer_chase, linked_list};
     return all;
 }

@@ -43,7 +43,7 @@ const pattern* find_pattern(std::string_view name);
 std::uint64_t checksum(const pattern& of, const std::byte* at, std::size_t bytes);
 
 // The elements of patterns(), by file.
-extern const pattern sequential, random_pages, strided, triad, stencil;
+extern const pattern sequential, random_pages, strided, zipf, gups, triad, stencil;
 extern const pattern gemm, atax, spmv;
 extern const pattern bfs, pointer_chase, linked_list;
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Patterns that touch each page once, and two that stream through arrays.
+// Patterns that touch pages, and two that stream through arrays.
 #include "data.hpp"
+
+#include <algorithm>
+#include <vector>
 
 namespace bench {
 namespace {
@@ -36,9 +39,10 @@ void run_strided(std::byte* at, std::size_t bytes) {
             touch(at, page);
 }
 
-/// Returns the number of pages at the start that hold the order of the others.
-std::size_t order_pages(std::size_t bytes) {
-    return whole_pages(bytes / page_bytes * sizeof(std::uint32_t)) / page_bytes;
+/// Returns the number of pages at the start that hold the order of visits of the others, with
+/// @each visits of a page on average.
+std::size_t order_pages(std::size_t bytes, std::size_t each = 1) {
+    return whole_pages(bytes / page_bytes * each * sizeof(std::uint32_t)) / page_bytes;
 }
 
 void fill_random(std::byte* at, std::size_t bytes) {
@@ -54,6 +58,41 @@ void run_random(std::byte* at, std::size_t bytes) {
     const auto* order = reinterpret_cast<const std::uint32_t*>(at);
     for (std::size_t i = 0; i < bytes / page_bytes - order_pages(bytes); i++)
         touch(at, order[i]);
+}
+
+constexpr std::size_t zipf_visits = 4;
+
+/// The n-th most popular page gets 1/n of the visits of the first one. Popular pages are anywhere.
+void fill_zipf(std::byte* at, std::size_t bytes) {
+    fill_pages(at, bytes);
+    const auto first = static_cast<std::uint32_t>(order_pages(bytes, zipf_visits));
+    const auto by_rank = shuffled(first, static_cast<std::uint32_t>(bytes / page_bytes));
+    std::vector<double> sums;
+    for (std::size_t rank = 1; rank <= by_rank.size(); rank++)
+        sums.push_back((sums.empty() ? 0 : sums.back()) + 1 / static_cast<double>(rank));
+    auto* order = reinterpret_cast<std::uint32_t*>(at);
+    numbers random;
+    constexpr std::uint32_t steps = 1u << 31;
+    for (std::size_t i = 0; i < zipf_visits * by_rank.size(); i++) {
+        const double up_to = sums.back() * random.below(steps) / steps;
+        const auto rank = std::upper_bound(sums.begin(), sums.end(), up_to) - sums.begin();
+        *order++ = by_rank[static_cast<std::size_t>(rank)];
+    }
+}
+
+void run_zipf(std::byte* at, std::size_t bytes) {
+    const auto* order = reinterpret_cast<const std::uint32_t*>(at);
+    const std::size_t pages = bytes / page_bytes - order_pages(bytes, zipf_visits);
+    for (std::size_t i = 0; i < zipf_visits * pages; i++)
+        touch(at, order[i]);
+}
+
+/// Four updates for each page.
+void run_gups(std::byte* at, std::size_t bytes) {
+    const auto pages = static_cast<std::uint32_t>(bytes / page_bytes);
+    numbers random;
+    for (std::uint64_t i = 0; i < 4 * std::uint64_t{pages}; i++)
+        (&word_of(at, random.below(pages)))[random.below(page_bytes / 8)] ^= i + 1;
 }
 
 // ---- streams
@@ -130,6 +169,8 @@ part result_of_stencil(std::size_t bytes) {
 const pattern sequential = {"sequential", fill_pages, run_sequential, everything, nullptr};
 const pattern random_pages = {"random", fill_random, run_random, everything, nullptr};
 const pattern strided = {"strided", fill_pages, run_strided, everything, nullptr};
+const pattern zipf = {"zipf", fill_zipf, run_zipf, everything, nullptr};
+const pattern gups = {"gups", fill_pages, run_gups, everything, nullptr};
 const pattern triad = {"triad", fill_triad, run_triad, result_of_triad, nullptr};
 const pattern stencil = {"stencil", fill_stencil, run_stencil, result_of_stencil, nullptr};
 
