@@ -148,10 +148,17 @@ static unsigned int remote_pages(const struct hmmrt_block_map *map)
 	return bitmap_weight(remote, HMMRT_BLOCK_PAGES);
 }
 
-/* Return how many pages are worth moving the block in parts. */
-static unsigned int least_pages(const struct found *found)
+/*
+ * Return how many pages are worth moving the block in parts. A quota may be
+ * smaller.
+ */
+static unsigned int least_pages(const struct look_run *run,
+				const struct found *found)
 {
-	return min(found->remote, HMMRT_LITTLE_PAGES);
+	unsigned int least = min(found->remote, HMMRT_LITTLE_PAGES);
+	u64 size = hmmrt_account_size(run->binding->account);
+
+	return max_t(u64, min_t(u64, size, least), 1);
 }
 
 /*
@@ -178,7 +185,7 @@ static bool look(struct look_run *run, struct found *found)
 						hmmrt_now_us());
 		found->goes = hmmrt_policy_bypass_goes(bypass, found->remote);
 		found->since = bypass->since;
-		room = left >= least_pages(found);
+		room = left >= least_pages(run, found);
 		found->takes = hmmrt_policy_bypass_takes(bypass, room,
 							 shortages);
 	}
@@ -190,7 +197,7 @@ static bool look(struct look_run *run, struct found *found)
 static int block_take(struct look_run *run, const struct found *found)
 {
 	int rc = hmmrt_account_can_get(run->binding->account,
-				       least_pages(found),
+				       least_pages(run, found),
 				       HMMRT_CLAIM_SPARES_OWN);
 
 	if (rc < 0)
@@ -204,10 +211,8 @@ static int block_take(struct look_run *run, const struct found *found)
 static int block_exchange(struct look_run *run, const struct found *found)
 {
 	struct hmmrt_binding *binding = run->binding;
-	/* A quota may be smaller. */
-	u64 least = clamp_t(u64, hmmrt_account_size(binding->account), 1,
-			    least_pages(found));
-	int rc = hmmrt_account_can_get(binding->account, least, found->since);
+	int rc = hmmrt_account_can_get(binding->account,
+				       least_pages(run, found), found->since);
 
 	if (rc < 0)
 		return rc == -EXDEV || rc == -ENOENT ? 0 : -EAGAIN;
