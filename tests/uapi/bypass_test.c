@@ -126,6 +126,24 @@ TEST_F(bypass, free_memory_is_taken_without_an_eviction)
 	EXPECT_EQ(0, stats_of(A).out_evictions);
 }
 
+/* Usually, only 128 free pages or the rest of a block are worth a move. */
+TEST_F(bypass, small_quota_is_used_again_when_memory_gets_free)
+{
+	const size_t pages = 64, bytes = pages * PAGE_BYTES;
+	char *second = buf + BLOCK_BYTES;
+
+	ASSERT_EQ(0, cmd_set_quota(space, id_of(A), bytes,
+				   HMMRT_PRIORITY_DEFAULT, NULL));
+	ASSERT_DONE(dev_sum(A, buf, bytes));
+	EXPECT_AT(A, buf, bytes);
+	ASSERT_DONE(dev_sum(A, second, BLOCK_BYTES));
+	EXPECT_AT(HOST, second, BLOCK_BYTES);
+	ASSERT_EQ(0, prefetch(HOST, buf, bytes));
+	READ_UNTIL(count_at(A, second, BLOCK_BYTES) == pages, second,
+		   BLOCK_BYTES);
+	EXPECT_EQ(0, stats_of(A).out_evictions);
+}
+
 /*
  * A part of the block fits at first. The rest of it is not forgotten.
  */
