@@ -4,6 +4,7 @@
  * any more are lost, and each access to them gets an error. Loads and removes
  * the module.
  */
+#include "lib/amount.h"
 #include "lib/faulty_fixture.h"
 #include "lib/inject.h"
 #include "lib/object.h"
@@ -223,7 +224,7 @@ static bool lost_areas_go(void)
 TEST_F(broken, lost_pages_use_no_system_memory)
 {
 	const char *mib = getenv("HMMRT_TEST_LOST_MIB");
-	const size_t len = (mib ? strtoul(mib, NULL, 10) : 32) << 20;
+	const size_t len = (mib ? strtoul(mib, NULL, 10) : amount(32, 16)) << 20;
 	long poisoned, available;
 	char *buf;
 	int fd;
@@ -744,7 +745,7 @@ TEST_F(broken, fault_injection_fails_one_call_in_three)
 		ASSERT_TRUE(write_setting(ops[i], "probability", "33"));
 		ASSERT_TRUE(write_setting(ops[i], "times", "-1"));
 	}
-	for (unsigned int round = 0; round < 50; round++) {
+	for (unsigned int round = 0; round < amount(50, 15); round++) {
 		ASSERT_EQ(0, to_device(A, buf, LEN));
 		failed += pages_on(A) < (long)PAGES;
 		ASSERT_EQ(0, faulty_range(fds[B], HMMRT_FAULTY_IOC_FAULT, buf,

@@ -3,6 +3,7 @@
  * A device that is full: memory that it touches stays where it is, until it was
  * used more than other memory of the process on the device.
  */
+#include "lib/amount.h"
 #include "lib/fixture.h"
 
 #define DEVICE_BYTES	(8UL << 20)
@@ -74,10 +75,11 @@ TEST_F(bypass, single_pass_moves_nothing_later)
 TEST_F(bypass, memory_that_the_cpu_freed_is_not_taken)
 {
 	char *second = buf + DEVICE_BYTES;
+	const unsigned int turns = amount(8, 3);
 	unsigned int turn, round;
 
 	fill(_metadata);
-	for (turn = 0; turn < 8; turn++) {
+	for (turn = 0; turn < turns; turn++) {
 		for (round = 0; round < 10; round++) {
 			ASSERT_DONE(dev_sum(A, buf, DEVICE_BYTES));
 			ASSERT_DONE(dev_sum(A, second, DEVICE_BYTES));
@@ -86,7 +88,7 @@ TEST_F(bypass, memory_that_the_cpu_freed_is_not_taken)
 		usleep(100000);
 		ASSERT_EQ(0, count_at(A, buf, 2 * DEVICE_BYTES));
 	}
-	EXPECT_EQ(8 * DEVICE_PAGES, stats_of(A).out_migrated_to_device);
+	EXPECT_EQ(turns * DEVICE_PAGES, stats_of(A).out_migrated_to_device);
 }
 
 TEST_F(bypass, another_working_set_gets_the_device)
@@ -104,10 +106,11 @@ TEST_F(bypass, another_working_set_gets_the_device)
 /* Memory that is in use all the time keeps its place. */
 TEST_F(bypass, memory_in_use_is_not_evicted)
 {
+	const unsigned int rounds = amount(200, 100);
 	unsigned int round;
 
 	fill(_metadata);
-	for (round = 0; round < 200; round++) {
+	for (round = 0; round < rounds; round++) {
 		ASSERT_DONE(dev_sum(A, buf, DEVICE_BYTES));
 		ASSERT_DONE(dev_sum(A, buf + DEVICE_BYTES, BLOCK_BYTES));
 	}

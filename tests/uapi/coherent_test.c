@@ -128,11 +128,13 @@ TEST_F(coherent, cpu_and_device_write_one_page_at_the_same_time)
 	EXPECT_AT(A, buf, LEN);
 }
 
+#define PREFETCHES amount(5, 2)
+
 TEST_F(coherent, prefetch_moves_pages_both_ways)
 {
 	struct hmmrt_prefetch result;
 
-	for (unsigned int i = 0; i < 5; i++) {
+	for (unsigned int i = 0; i < PREFETCHES; i++) {
 		ASSERT_EQ(0, prefetch_result(HOST, buf, LEN, &result));
 		ASSERT_EQ(PAGES(LEN), result.out_pages_moved);
 		ASSERT_EQ(0, count_at(A, buf, LEN));
@@ -143,7 +145,7 @@ TEST_F(coherent, prefetch_moves_pages_both_ways)
 		ASSERT_EQ(PAGES(LEN), result.out_pages_moved);
 		ASSERT_EQ(-1, pages_check(buf, LEN, 2 + i));
 	}
-	ASSERT_VALUE(6, dev_read(A, buf));
+	ASSERT_VALUE(PREFETCHES + 1, dev_read(A, buf));
 }
 
 /* Between memory that the CPU can map and memory that it cannot map. */

@@ -7,6 +7,7 @@
  */
 #include <sys/ioctl.h>
 
+#include "lib/amount.h"
 #include "lib/dmirror.h"
 #include "lib/fixture.h"
 #include "lib/loop.h"
@@ -299,7 +300,7 @@ TEST_F(dmirror, migrate_to_sys_moves_pages_of_its_device_only)
 
 TEST_F(dmirror, snapshot_of_a_hole_faults_nothing_in)
 {
-	const size_t len = 64UL << 30;
+	const size_t len = 64UL << 30, used = amount(1UL << 30, 1UL << 28);
 	unsigned char *bytes =
 		mmap(NULL, PAGES(len), RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	char *hole = mmap(NULL, len, PROT_NONE,
@@ -312,9 +313,9 @@ TEST_F(dmirror, snapshot_of_a_hole_faults_nothing_in)
 	if ((char *)bytes < hole + len && (char *)bytes + PAGES(len) > hole)
 		SKIP(return, "the buffer overlaps the hole");
 	memset(bytes, 1, 64);
-	EXPECT_EQ(0, DMIRROR(files[0], SNAPSHOT, hole, 1UL << 30, bytes));
+	EXPECT_EQ(0, DMIRROR(files[0], SNAPSHOT, hole, used, bytes));
 	EXPECT_EQ(HMM_DMIRROR_PROT_ERROR, bytes[0]);
-	EXPECT_EQ(HMM_DMIRROR_PROT_ERROR, bytes[PAGES(1UL << 30) - 1]);
+	EXPECT_EQ(HMM_DMIRROR_PROT_ERROR, bytes[PAGES(used) - 1]);
 	munmap(bytes, PAGES(len));
 }
 

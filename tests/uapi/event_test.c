@@ -15,7 +15,7 @@
 #define OTHER_UID 65534
 #define RING (1u << 15)
 #define DEVICE_BYTES (4UL << 20)
-#define BUF_BYTES (3 * DEVICE_BYTES)
+#define BUF_BYTES (amount(3, 2) * DEVICE_BYTES)
 #define LANES 4
 
 FIXTURE(events) {

@@ -331,6 +331,8 @@ TEST_F(evict, victim_search_bounds_time_with_interrupts_off)
 	int go[2], ready[2];
 
 	ASSERT_EQ(0, madvise(buf, DEVICE_BYTES, MADV_NOHUGEPAGE));
+	/* A page that hundreds of processes share takes seconds to evict. */
+	ASSERT_EQ(0, madvise(buf, DEVICE_BYTES, MADV_DONTFORK));
 	ASSERT_EQ(0, pipe2(go, O_CLOEXEC));
 	ASSERT_EQ(0, pipe2(ready, O_CLOEXEC));
 	EXPECT_EQ(MANY, start_many(MANY, go, ready));
@@ -393,7 +395,6 @@ TEST_F(evict, victim_that_became_a_pinned_object_is_none)
 	int go[2], ready[2], rest;
 
 	ASSERT_EQ(0, madvise(buf, VICTIMS * BLOCK_BYTES, MADV_NOHUGEPAGE));
-	/* A page that hundreds of processes share takes seconds to evict. */
 	ASSERT_EQ(0, madvise(buf, VICTIMS * BLOCK_BYTES, MADV_DONTFORK));
 	ASSERT_EQ(0, pipe2(go, O_CLOEXEC));
 	ASSERT_EQ(0, pipe2(ready, O_CLOEXEC));

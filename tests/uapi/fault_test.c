@@ -580,7 +580,9 @@ TEST_F(device, cpu_and_device_write_different_words_of_a_page)
 }
 
 /* Pages that do not fit stay in system memory, and cause no extra faults. */
-TEST_F(device, pages_over_device_size_stay_in_system_memory)
+DEVICES_FIXTURE(full, .load = "devices=1 memory=16")
+
+TEST_F(full, pages_over_device_size_stay_in_system_memory)
 {
 	const size_t beyond = 8 * BLOCK_BYTES;
 	struct hmmrt_device_info info;
@@ -590,8 +592,6 @@ TEST_F(device, pages_over_device_size_stay_in_system_memory)
 	char *buf;
 
 	ASSERT_EQ(0, cmd_device_info(space, id_of(A), &info));
-	if (info.out_memory_bytes > (512UL << 20))
-		SKIP(return, "device memory is too large to be filled");
 	len = info.out_memory_bytes + beyond;
 	buf = ANON(len);
 	ASSERT_EQ(0, prefetch(A, buf, info.out_memory_bytes));

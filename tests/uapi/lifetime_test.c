@@ -646,7 +646,7 @@ static bool leave_on_device(char *at, uint32_t id, uint64_t first)
 TEST(space_ends_while_pages_migrate_back)
 {
 	const size_t len = FAR_PLACES * FAR_STRIDE;
-	const unsigned int rounds = amount(20, 5);
+	const unsigned int rounds = amount(20, 2);
 	char *far = mmap(NULL, len, PROT_NONE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	struct hmmrt_gpu_bind bind;

@@ -318,7 +318,7 @@ static void signal_first_lane(void *unused)
 }
 
 /* A write takes several times as long on a debug kernel: as many signals. */
-#define STORM_WRITES	amount(3000, 600)
+#define STORM_WRITES	amount(3000, 150)
 
 /* Returns how many of the writes succeeded. */
 static struct outcome write_under_storm(volatile void *addr, unsigned int times)

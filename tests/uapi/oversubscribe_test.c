@@ -287,11 +287,11 @@ TEST_F(oversubscribe, pages_shared_by_fork_count_as_evicted)
 }
 
 #define HOT	(amount(3, 2) * BLOCK_BYTES)
-#define COLD	(AREA - HOT)
+#define COLD	(amount(AREA, 3 * DEVICE_BYTES) - HOT)
 
 /*
  * Reads the hot blocks again after each write to a cold block. The cold blocks
- * take about four times the memory of the device. Returns how many of the hot
+ * take about three or four times the memory of the device. Returns how many of the hot
  * pages are on the device in the end.
  */
 static size_t hot_and_cold(struct __test_metadata *_metadata)

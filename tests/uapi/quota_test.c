@@ -5,10 +5,10 @@
  * hmmrt_simgpu with two small devices, and restores the module and its
  * parameters afterwards.
  */
+#include "lib/amount.h"
 #include "lib/fixture.h"
 
-#define DEVICE_BYTES	(16UL << 20)
-#define MODULE		"devices=2 memory=16"
+#define DEVICE_BYTES	amount(16UL << 20, 8UL << 20)
 #define MOST		(2 * DEVICE_BYTES)
 #define NO_LIMIT	HMMRT_QUOTA_NO_LIMIT
 #define DEFAULT		HMMRT_PRIORITY_DEFAULT
@@ -51,7 +51,7 @@ static bool end_holder(FIXTURE_DATA(quota) *self);
 
 FIXTURE_SETUP(quota)
 {
-	DEVICES_SETUP(.load = MODULE);
+	DEVICES_SETUP(.load = two_devices(DEVICE_BYTES));
 	buf = ANON(MOST);
 }
 

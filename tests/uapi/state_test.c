@@ -587,7 +587,7 @@ TEST_F(space, restarted_prefetch_counts_each_page_once)
 	char *buf = FILLED(len);
 	struct storm storm;
 
-	for (unsigned int round = 0; round < 4; round++) {
+	for (unsigned int round = 0; round < amount(4, 2); round++) {
 		ASSERT_EQ(0, prefetch(HOST, buf, len));
 		ASSERT_EQ(0, storm_start(&storm));
 		storm_restarts();

@@ -7,6 +7,7 @@
  */
 #include <sys/socket.h>
 
+#include "lib/amount.h"
 #include "lib/events.h"
 #include "lib/fixture.h"
 
@@ -518,7 +519,7 @@ TEST_F(bound, role_is_decided_once)
 	struct hmmrt_gpu_bind bind;
 
 	session_unbind(&session, A);
-	for (unsigned int round = 0; round < 40; round++) {
+	for (unsigned int round = 0; round < amount(40, 10); round++) {
 		stolen.gpu = open_gpu(0);
 		ASSERT_EQ(0, cmd_bind(stolen.gpu, stolen.space, &bind));
 		stolen.token = bind.out_token;

@@ -14,12 +14,8 @@ FIXTURE_SETUP(full)
 {
 	struct hmmrt_device_info info;
 
-	DEVICES_SETUP();
+	DEVICES_SETUP(.load = "devices=1 memory=16");
 	ASSERT_EQ(0, cmd_device_info(space, id_of(A), &info));
-	if (info.out_memory_bytes > (512UL << 20)) {
-		session_end(&session);
-		SKIP(_exit(SKIPPED), "device memory is too large to be filled");
-	}
 	self->len = info.out_memory_bytes;
 	buf = ANON(self->len);
 	MOVE(A, buf, self->len);
