@@ -96,8 +96,8 @@ help_test() {
 	cat <<-'END'
 		tools/vm test [OPTIONS] [NAME...]
 
-		Runs all tests, or those that NAME selects: a kind of test or all test programs with NAME in their name. The
-		kinds are
+		Runs the tests that NAME selects, a kind of test or all test programs with NAME in their name, or without a
+		NAME all kinds but the last three, which run if named or with --long. The kinds are
 		  lint      tools/lint, except for what needs a build
 		  host      native tests with ASan and UBSan
 		  analysis  tools/lint sparse abi clang-tidy
@@ -106,7 +106,7 @@ help_test() {
 		  debug     tests in a guest with the debug kernel
 		  canary    provoked failures, warnings, leaks and hangs, each of which must make a run fail
 		  newcomer  tools/vm itself, used as a new user would
-		  package   the Debian packages; as root, and only if named or with --long
+		  package   the Debian packages; as root
 		--debug runs only the tests on the debug kernel. --kernel all runs the guest tests with each kernel;
 		--kernel stock runs those that need no debug kernel, and tests the packages in its guest.
 		The last line is `N passed, N failed, N skipped`, after a line for each failure; results are in
@@ -118,8 +118,9 @@ help_test() {
 	guest_options
 	cat <<-'END'
 		  --guests N           number of concurrent guests (default 2)
-		  --long               do not shorten tests on the slower debug kernel; also run all programs on the cpu device
-		                       with TSan and valgrind, 2000 random CUDA kernels, and the package tests (as root)
+		  --long               run all programs on the slower debug kernel, and do not shorten them there; run all
+		                       programs on the cpu device with TSan and valgrind; also run the kinds canary,
+		                       newcomer and package (as root), and 2000 random CUDA kernels
 		  --fresh              run `tools/vm demo` and `tools/vm test` as on newly installed machines: in Debian 13 and
 		                       12 systems that are minimal (-minimal), have compilers (-clang), or have half of the
 		                       optional packages (-half), each with a clone of the last commit in a folder that other

@@ -10,9 +10,9 @@
 #   cpu      programs of tests/runtime on the cpu device, natively under TSan and valgrind; CUDA programs, and hmmcc itself
 #   plain    the guest with the plain kernel
 #   debug    the guest with the debug kernel
-#   canary   tests of the test tools
+#   canary   tests of the test tools; like the next two, only if named or with --long
 #   newcomer tools/vm as a user types it
-#   package  Debian packages: built, installed in a temporary root, and purged; with --long, a stock kernel, or if named
+#   package  Debian packages: built, installed in a temporary root, and purged
 #
 # lint and host come first, because they don't need a kernel. If no tests are named, we stop before the guests start when
 # a test of an earlier kind failed.
@@ -328,8 +328,8 @@ select_tests() {
 	refuse_for_llvm
 	((${#KINDS[@]})) && return
 	KINDS=(host plain debug)
-	((${#PROGRAMS[@]})) || KINDS=(lint host analysis cpu plain debug canary newcomer)
-	[[ ${PROGRAMS[*]} || ${HMMRT_TEST_LONG-} != yes ]] || KINDS+=(package)
+	((${#PROGRAMS[@]})) || KINDS=(lint host analysis cpu plain debug)
+	[[ ${PROGRAMS[*]} || ${HMMRT_TEST_LONG-} != yes ]] || KINDS+=(canary newcomer package)
 	[[ ! $LLVM ]] || KINDS=(plain)
 	if [[ $FLAVOUR == debug ]]; then KINDS=(debug); fi
 	if [[ $ON_HOST == yes ]]; then KINDS=(host plain); fi
