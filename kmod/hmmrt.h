@@ -64,7 +64,9 @@
  *                      blocks
  *   space->spans_lock  mutex; creation and removal of spans and blocks
  *   hmmrt_roles_lock   mutex; which mm is mirrored, which mm is an agent
- *   mmap_lock          of the mirrored process; never together with an agent's
+ *   mmap_lock          of the mirrored process; never together with an agent's.
+ *                      An eviction only tries the lock of a process, which may
+ *                      be another one, and holds it while it copies
  *   block->migrate     mutex; around migrate_vma_setup() .. finalize().
  *                      Reclaim is allowed under it. Notifiers never take it. It
  *                      is not held where the core may fault pages in for hmmrt;

@@ -48,6 +48,12 @@ struct hmmrt_chunk {
 	bool reserved;
 	bool pinned;	/* of a pinned memory object: never evicted */
 	struct hmmrt_extent *extent;	/* that is in this chunk, or NULL */
+	/*
+	 * The block whose pages the chunk was allocated for, each at its index
+	 * in the block; 0: several blocks, or other indices. Only a hint where
+	 * to look for them: mremap() moves them.
+	 */
+	unsigned long home;
 	DECLARE_BITMAP(used, HMMRT_CHUNK_PAGES);
 	/*
 	 * By page: the block that the page is a duplicate for, or NULL. The
@@ -456,13 +462,17 @@ bool hmmrt_vram_is_full(const struct hmmrt_device *dev);
 int hmmrt_vram_init(struct hmmrt_device *dev, u64 size,
 		    const struct dev_pagemap_ops *pagemap_ops);
 void hmmrt_vram_destroy(struct hmmrt_device *dev);
-unsigned int hmmrt_vram_alloc(struct hmmrt_account *account, unsigned int index,
+unsigned int hmmrt_vram_alloc(struct hmmrt_account *account,
+			      unsigned long block, unsigned int index,
 			      unsigned int npages, struct page **pages,
 			      struct hmmrt_chunk *reserved,
 			      enum hmmrt_shortfall *shortfall);
 void hmmrt_vram_folio_free(struct hmmrt_freed *freed);
 void hmmrt_vram_free_unused(struct hmmrt_device *dev, struct page **pages,
 			    unsigned int npages);
+struct mm_struct *hmmrt_chunk_home(struct hmmrt_device *dev,
+				   const struct hmmrt_chunk *chunk,
+				   unsigned long *pages, unsigned long *home);
 unsigned int hmmrt_chunk_used(struct hmmrt_device *dev,
 			      const struct hmmrt_chunk *chunk,
 			      const unsigned long *pages, unsigned long *pfns);

@@ -41,6 +41,7 @@
  */
 #include <linux/bitmap.h>
 #include <linux/mm.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "mem.h"
@@ -269,17 +270,30 @@ static struct hmmrt_chunk *vram_take(struct hmmrt_vram *vram,
 	return NULL;
 }
 
+/* @npages of @block were just taken from the chunk. */
+static void chunk_note_home(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
+			    unsigned long block, bool at_its_index,
+			    unsigned int npages)
+{
+	lockdep_assert_held(&vram->lock);
+	if (chunk->used_pages == npages)
+		chunk->home = block;
+	if (chunk->home != block || !at_its_index)
+		chunk->home = 0;
+}
+
 /*
  * Allocate no more than the account may have, and charge it under the same
  * lock.
  */
 static struct hmmrt_chunk *
-vram_take_charged(struct hmmrt_account *account, struct hmmrt_chunk *near,
-		  struct hmmrt_chunk *reserved, unsigned int *index,
-		  unsigned int *npages, struct hmmrt_charge **spare,
-		  enum hmmrt_shortfall *shortfall)
+vram_take_charged(struct hmmrt_account *account, unsigned long block,
+		  struct hmmrt_chunk *near, struct hmmrt_chunk *reserved,
+		  unsigned int *index, unsigned int *npages,
+		  struct hmmrt_charge **spare, enum hmmrt_shortfall *shortfall)
 {
 	struct hmmrt_vram *vram = &account->dev->vram;
+	unsigned int wanted = *index;
 	struct hmmrt_chunk *chunk = NULL;
 	u64 most;
 
@@ -293,8 +307,10 @@ vram_take_charged(struct hmmrt_account *account, struct hmmrt_chunk *near,
 	*npages = min_t(u64, *npages, most);
 	if (*npages)
 		chunk = vram_take(vram, near, reserved, index, npages);
-	if (chunk)
+	if (chunk) {
+		chunk_note_home(vram, chunk, block, *index == wanted, *npages);
 		hmmrt_charge_pages(account, chunk, *index, *npages, spare);
+	}
 	spin_unlock_irq(&vram->lock);
 	if (!chunk)
 		*shortfall = most ? HMMRT_SHORTFALL_MEMORY : HMMRT_SHORTFALL_QUOTA;
@@ -313,6 +329,7 @@ static void chunk_give_back(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 /**
  * hmmrt_vram_alloc() - take pages of device memory
  * @account: the account to charge; it says which device
+ * @block: address of the block that they are for
  * @index: of the first page in its block
  * @npages: how many; index + npages is at most HMMRT_BLOCK_PAGES
  * @pages: in: pages[0] is a neighbour that is on this device already, or NULL;
@@ -328,7 +345,8 @@ static void chunk_give_back(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
  * held.
  * Return: how many were found.
  */
-unsigned int hmmrt_vram_alloc(struct hmmrt_account *account, unsigned int index,
+unsigned int hmmrt_vram_alloc(struct hmmrt_account *account,
+			      unsigned long block, unsigned int index,
 			      unsigned int npages, struct page **pages,
 			      struct hmmrt_chunk *reserved,
 			      enum hmmrt_shortfall *shortfall)
@@ -350,7 +368,7 @@ unsigned int hmmrt_vram_alloc(struct hmmrt_account *account, unsigned int index,
 			spare = kzalloc(sizeof(*spare), GFP_KERNEL_ACCOUNT);
 		if (!spare)
 			break;
-		chunk = vram_take_charged(account,
+		chunk = vram_take_charged(account, block,
 					  hint ? hmmrt_page_chunk(hint) : NULL,
 					  reserved, &at, &run, &spare,
 					  shortfall);
@@ -479,6 +497,38 @@ struct hmmrt_extent *hmmrt_chunk_extent_get(struct hmmrt_device *dev,
 		extent = NULL;
 	spin_unlock_irq(&dev->vram.lock);
 	return extent;
+}
+
+/**
+ * hmmrt_chunk_home() - find out where pages of a chunk are likely mapped
+ * @dev: of the chunk
+ * @chunk: reserved, so that nothing is allocated from it
+ * @pages: in: of these pages; out: those of them that are used
+ * @home: out: the block that they were allocated for, each at its index
+ *
+ * Return: the process that was charged for them, for mmput_async(); or NULL if
+ * they are of several blocks or processes, or the process has exited.
+ */
+struct mm_struct *hmmrt_chunk_home(struct hmmrt_device *dev,
+				   const struct hmmrt_chunk *chunk,
+				   unsigned long *pages, unsigned long *home)
+{
+	const struct hmmrt_charge *charge;
+	struct mm_struct *mm = NULL;
+
+	spin_lock_irq(&dev->vram.lock);
+	if (chunk->home && list_is_singular(&chunk->charges)) {
+		charge = list_first_entry(&chunk->charges, struct hmmrt_charge,
+					  chunk_link);
+		mm = charge->account->mm;
+	}
+	/* The account holds the struct as long as it is charged. */
+	if (mm && !mmget_not_zero(mm))
+		mm = NULL;
+	bitmap_and(pages, pages, chunk->used, HMMRT_CHUNK_PAGES);
+	*home = chunk->home;
+	spin_unlock_irq(&dev->vram.lock);
+	return mm;
 }
 
 /*

@@ -86,7 +86,8 @@ static bool alloc_run(struct hmmrt_request *req, unsigned int at,
 	struct hmmrt_request_memory *memory = &req->memory;
 	unsigned int n = find_next_zero_bit(memory->wanted, end, at) - at, some;
 
-	some = hmmrt_vram_alloc(req->binding->account, index, n, pages,
+	some = hmmrt_vram_alloc(req->binding->account,
+				req->window.block->start, index, n, pages,
 				memory->reserved, &memory->shortfall);
 	*got += some;
 	return some == n;

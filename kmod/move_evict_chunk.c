@@ -8,6 +8,10 @@
  * Owners     An invalidation that arrives while a thread unmaps the pages that
  *            it evicts tells hmmrt which space the pages belong to, if a space
  *            knows them: see space_invalidate.c.
+ * Home       A chunk that was allocated for one block is looked for in the page
+ *            table of the process first: one walk and one invalidation unmap
+ *            its pages. By device address that takes a walk over the mappings,
+ *            and an invalidation, for each page.
  * Lost       A page that the device cannot read back stays there, as with any
  *            other migration. When the device goes away the page cannot stay: a
  *            page without memory replaces it (mem_lost.c), and a touch raises
@@ -22,6 +26,7 @@
 #include <linux/migrate.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "compat/cgroup.h"
@@ -364,23 +369,15 @@ static void evict_duplicates(struct hmmrt_device *dev,
 
 /* --- chunks --------------------------------------------------------------- */
 
-/* Returns the number of lost pages. */
-static unsigned int evict_pages(struct hmmrt_device *dev,
-				struct hmmrt_chunk *chunk,
-				const unsigned long *pages,
-				struct hmmrt_eviction *evict,
-				enum hmmrt_evict_mode mode)
+/* Migrate the unmapped pages. Returns the number of lost pages. */
+static unsigned int evict_unmapped(struct hmmrt_device *dev,
+				   struct hmmrt_chunk *chunk,
+				   struct hmmrt_eviction *evict,
+				   enum hmmrt_evict_mode mode)
 {
 	unsigned int i, gone = 0;
 	struct page *page;
 
-	memset(evict, 0, sizeof(*evict));
-	evict->entries = hmmrt_chunk_used(dev, chunk, pages, evict->src);
-	if (mode == HMMRT_EVICT_FOR_ALLOC)
-		INIT_LIST_HEAD(&evict->spare);
-	else
-		evict_prepare(evict, dev->numa_node);
-	evict_unmap(dev, evict, mode == HMMRT_EVICT_FOR_ALLOC);
 	evict_copy(dev, chunk, evict, mode);
 	migrate_device_pages(evict->src, evict->dst, evict->entries);
 	for_each_set_bit(i, evict->gone, HMMRT_CHUNK_PAGES)
@@ -391,6 +388,135 @@ static unsigned int evict_pages(struct hmmrt_device *dev,
 	return gone;
 }
 
+/* Returns the number of lost pages. */
+static unsigned int evict_pages(struct hmmrt_device *dev,
+				struct hmmrt_chunk *chunk,
+				const unsigned long *pages,
+				struct hmmrt_eviction *evict,
+				enum hmmrt_evict_mode mode)
+{
+	memset(evict, 0, sizeof(*evict));
+	evict->entries = hmmrt_chunk_used(dev, chunk, pages, evict->src);
+	if (!evict->entries)
+		return 0;
+	if (mode == HMMRT_EVICT_FOR_ALLOC)
+		INIT_LIST_HEAD(&evict->spare);
+	else
+		evict_prepare(evict, dev->numa_node);
+	evict_unmap(dev, evict, mode == HMMRT_EVICT_FOR_ALLOC);
+	return evict_unmapped(dev, chunk, evict, mode);
+}
+
+/* Return whether most pages from the first to the last one are evicted. */
+static bool is_dense(const unsigned long *pages, unsigned int first,
+		     unsigned int end)
+{
+	/* The entries in between are lost, too. */
+	return bitmap_weight(pages, HMMRT_CHUNK_PAGES) * 4 >= (end - first) * 3;
+}
+
+/*
+ * Map the pages again that were unmapped, but are not evicted: they have
+ * another frame than the entry's page of the chunk, the first of which has
+ * @pfn. Returns whether others are left.
+ */
+static bool evict_release(struct hmmrt_eviction *evict,
+			  const unsigned long *pages, unsigned int first,
+			  unsigned long pfn)
+{
+	bool left = false;
+	unsigned int i;
+
+	for (i = 0; i < evict->entries; i++) {
+		struct page *page = migrate_pfn_to_page(evict->src[i]);
+		unsigned long none = 0;
+
+		if (!page)
+			continue;
+		if (test_bit(first + i, pages) &&
+		    page_to_pfn(page) == pfn + first + i) {
+			left = true;
+			continue;
+		}
+		migrate_device_finalize(&evict->src[i], &none, 1);
+		evict->src[i] = 0;
+	}
+	return left;
+}
+
+/*
+ * Evict pages of a chunk that are mapped at their index in the block @home.
+ * @pages: in: those to evict; out: those that are there. Returns 0 if that was
+ * tried.
+ */
+static int evict_mapped(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
+			struct mm_struct *mm, unsigned long home,
+			unsigned long *pages, struct hmmrt_eviction *evict)
+{
+	unsigned long pfn = hmmrt_chunk_pfn(dev, chunk);
+	struct migrate_vma args = {
+		.vma = vma_lookup(mm, home),
+		.src = evict->src,
+		.dst = evict->dst,
+		.pgmap_owner = hmmrt_pgmap_owner(),
+		.flags = hmmrt_select_device(dev),
+	};
+	unsigned int first, end;
+	int rc;
+
+	if (!args.vma || args.vma->vm_end < home + HMMRT_BLOCK_SIZE ||
+	    !hmmrt_vma_may_have_migratable(args.vma))
+		return -ENOENT;
+	hmmrt_find_mapped(args.vma, home, pfn, pages);
+	first = find_first_bit(pages, HMMRT_CHUNK_PAGES);
+	end = find_last_bit(pages, HMMRT_CHUNK_PAGES) + 1;
+	if (first == HMMRT_CHUNK_PAGES || !is_dense(pages, first, end))
+		return -ENOENT;
+	args.start = home + ((unsigned long)first << PAGE_SHIFT);
+	args.end = home + ((unsigned long)end << PAGE_SHIFT);
+	memset(evict, 0, sizeof(*evict));
+	INIT_LIST_HEAD(&evict->spare);
+	hmmrt_evictor_begin(&evict->evictor, dev, true);
+	hmmrt_evictor_expect(&evict->evictor, home, pages);
+	rc = migrate_vma_setup(&args);
+	hmmrt_evictor_end(&evict->evictor);
+	if (rc)
+		return rc;
+	evict->entries = args.npages;
+	if (args.cpages && evict_release(evict, pages, first, pfn))
+		evict_unmapped(dev, chunk, evict, HMMRT_EVICT_FOR_ALLOC);
+	return 0;
+}
+
+/*
+ * Evict the pages that are still mapped where they were allocated for, and
+ * remove them from @pages. Only tries to lock the process: a thread that has the
+ * lock may wait for this eviction.
+ */
+static void evict_home(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
+		       unsigned long *pages, struct hmmrt_eviction *evict)
+{
+	struct page *page = pfn_to_page(hmmrt_chunk_pfn(dev, chunk));
+	DECLARE_BITMAP(there, HMMRT_CHUNK_PAGES);
+	struct mm_struct *mm;
+	unsigned long home;
+
+	/* By frame number, a large page is unmapped as a whole. */
+	if (folio_test_large(page_folio(page)))
+		return;
+	bitmap_copy(there, pages, HMMRT_CHUNK_PAGES);
+	mm = hmmrt_chunk_home(dev, chunk, there, &home);
+	if (!mm)
+		return;
+	/* The core needs the lock until the pages are mapped again. */
+	if (mmap_read_trylock(mm)) {
+		if (!evict_mapped(dev, chunk, mm, home, there, evict))
+			bitmap_andnot(pages, pages, there, HMMRT_CHUNK_PAGES);
+		mmap_read_unlock(mm);
+	}
+	mmput_async(mm);
+}
+
 /* Best effort: locked pages stay. Returns the number of lost pages. */
 unsigned int hmmrt_evict_chunk(struct hmmrt_device *dev,
 			       struct hmmrt_chunk *chunk,
@@ -398,6 +524,7 @@ unsigned int hmmrt_evict_chunk(struct hmmrt_device *dev,
 			       struct hmmrt_eviction *evict,
 			       enum hmmrt_evict_mode mode)
 {
+	DECLARE_BITMAP(rest, HMMRT_CHUNK_PAGES);
 	unsigned int gone;
 	int rc;
 
@@ -406,7 +533,12 @@ unsigned int hmmrt_evict_chunk(struct hmmrt_device *dev,
 		return max(rc, 0);
 	}
 	evict_duplicates(dev, chunk, pages, mode == HMMRT_EVICT_FOR_ALLOC);
-	VM_WARN_ON_ONCE(mode == HMMRT_EVICT_FOR_ALLOC && !chunk->reserved);
+	if (mode == HMMRT_EVICT_FOR_ALLOC) {
+		VM_WARN_ON_ONCE(!chunk->reserved);
+		bitmap_copy(rest, pages, HMMRT_CHUNK_PAGES);
+		evict_home(dev, chunk, rest, evict);
+		pages = rest;
+	}
 	gone = evict_pages(dev, chunk, pages, evict, mode);
 	if (evict->split && hmmrt_split_chunk(dev, chunk))
 		gone = evict_pages(dev, chunk, pages, evict, mode);

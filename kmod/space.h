@@ -358,6 +358,12 @@ struct hmmrt_evictor {
 	const struct task_struct *task;
 	struct hmmrt_device *dev;
 	bool for_alloc;	/* another allocation waits for the memory */
+	/*
+	 * Of the pages of a block at @home that the core announces, @pages are
+	 * evicted. Of other blocks, all.
+	 */
+	unsigned long home;
+	DECLARE_BITMAP(pages, HMMRT_BLOCK_PAGES);
 	unsigned int nr_taken;
 	struct hmmrt_taken taken[HMMRT_EVICTOR_BLOCKS];
 };
@@ -449,6 +455,8 @@ void __init hmmrt_lockdep_teach(void);
 extern const struct mmu_interval_notifier_ops hmmrt_span_notifier_ops;
 void hmmrt_evictor_begin(struct hmmrt_evictor *evictor,
 			 struct hmmrt_device *dev, bool for_alloc);
+void hmmrt_evictor_expect(struct hmmrt_evictor *evictor, unsigned long home,
+			  const unsigned long *pages);
 void hmmrt_evictor_end(struct hmmrt_evictor *evictor);
 unsigned long hmmrt_block_read_begin(struct hmmrt_block *block,
 				     unsigned long *span_seq);
@@ -551,6 +559,8 @@ int hmmrt_mmap_read_lock(struct mm_struct *mm, bool nowait);
 bool hmmrt_mmap_read_lock_until(struct mm_struct *mm, unsigned long end);
 unsigned long hmmrt_next_table(struct vm_area_struct *vma, unsigned long addr,
 			       unsigned long end);
+void hmmrt_find_mapped(struct vm_area_struct *vma, unsigned long start,
+		       unsigned long pfn, unsigned long *pages);
 bool hmmrt_is_moving(struct vm_area_struct *vma, unsigned long start,
 		     unsigned int n);
 

@@ -12,9 +12,11 @@
  * Memory     Allocated when the first page of a block is about to move. If the
  *            allocation fails there is no history.
  * Locking    Words are written under block->migrate, or by an evictor that has
- *            the page locked. The notifier clears the words of pages that are
- *            unmapped. No page is moved at that time, because writers hold the
- *            mmap_lock or the page lock. Readers take no lock.
+ *            the page locked or is about to lock it. A page that is busy then
+ *            counts as evicted now, and not when it is. The notifier clears the
+ *            words of pages that are unmapped. No page is moved at that time,
+ *            because writers hold the mmap_lock or the page lock. Readers take
+ *            no lock.
  */
 #include <linux/bitfield.h>
 #include <linux/ktime.h>
@@ -84,7 +86,7 @@ void hmmrt_history_note_evicted(struct hmmrt_block *block, unsigned int first,
 
 /*
  * Returns whether this space moved one of the pages to a device last. If so, and
- * an evictor of the device meets them, they are there.
+ * an evictor of the device meets them, they are there, or were a moment ago.
  */
 bool hmmrt_history_has(struct hmmrt_block *block, unsigned int first,
 		       unsigned int n, u32 device_id)

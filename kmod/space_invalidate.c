@@ -22,10 +22,11 @@
  *            that time finds none, but must not rely on the pending
  *            invalidation: it invalidates the device itself before its pages
  *            are freed.
- * Evict      The core announces the pages of an evicted chunk one by one. The
- *            first such page of a block removes all entries of the block that
- *            may point to the evicting device's memory, so that the device
- *            invalidates once.
+ * Evict      The core announces the pages of an evicted chunk in one range, if
+ *            all of them are where they were allocated for, and else one by
+ *            one. The first such page of a block removes all entries of the
+ *            block that may point to the evicting device's memory, so that the
+ *            device invalidates once.
  * Terms      'start' is inclusive, 'end' exclusive, both page aligned.
  */
 #include <linux/bitmap.h>
@@ -323,10 +324,25 @@ void hmmrt_evictor_begin(struct hmmrt_evictor *evictor,
 	evictor->task = current;
 	evictor->dev = dev;
 	evictor->for_alloc = for_alloc;
+	evictor->home = 0;
+	bitmap_fill(evictor->pages, HMMRT_BLOCK_PAGES);
 	evictor->nr_taken = 0;
 	spin_lock(&evictors_lock);
 	list_add(&evictor->link, &evictors);
 	spin_unlock(&evictors_lock);
+}
+
+/**
+ * hmmrt_evictor_expect() - the core will announce pages of a block in a range
+ * @evictor: of hmmrt_evictor_begin()
+ * @home: the block's address; a child of a fork has the pages there, too
+ * @pages: those of the pages that are evicted, by their index in the block
+ */
+void hmmrt_evictor_expect(struct hmmrt_evictor *evictor, unsigned long home,
+			  const unsigned long *pages)
+{
+	evictor->home = home;
+	bitmap_copy(evictor->pages, pages, HMMRT_BLOCK_PAGES);
 }
 
 void hmmrt_evictor_end(struct hmmrt_evictor *evictor)
@@ -393,6 +409,13 @@ static void block_note_evicted(struct hmmrt_block *block, unsigned int first,
 		hmmrt_block_note_given_up(block, evictor->dev->id, count);
 }
 
+/* Return whether the evictor moves a page that the core announces. */
+static bool evictor_evicts(const struct hmmrt_evictor *evictor,
+			   const struct hmmrt_block *block, unsigned int index)
+{
+	return block->start != evictor->home || test_bit(index, evictor->pages);
+}
+
 /*
  * Handle pages of a block that a device evicts, before their entries are
  * removed. Runs under block->lock. The notifier runs before the pages move, and
@@ -406,24 +429,31 @@ static bool block_evicted(struct hmmrt_block *block, struct taking *taking)
 {
 	struct hmmrt_evictor *evictor = taking->evictor;
 	struct hmmrt_taken *taken = evictor_taken(evictor, block);
-	unsigned int first, count;
-	bool had, began = false;
+	DECLARE_BITMAP(evicted, HMMRT_BLOCK_PAGES) = {};
+	unsigned int i, first, count, end;
+	bool began = false;
 
 	block_page_range(block, taking->start, taking->end, &first, &count);
-	/* A page may be there without an entry, due to advice or mprotect(). */
-	had = map_has(block->maps[evictor->dev->id], first, count) ||
-	      hmmrt_history_has(block, first, count, evictor->dev->id);
 	if (!taken && block_has(block, first, count)) {
 		taken = evictor_take(evictor, block);
 		began = taken;
 	}
-	if (taken) {
-		had |= find_next_bit(taken->pages, first + count, first) <
-		       first + count;
-		bitmap_clear(taken->pages, first, count);
+	for (i = first; i < first + count; i++) {
+		if (!evictor_evicts(evictor, block, i))
+			continue;
+		/*
+		 * A page may be there without an entry, due to advice or
+		 * mprotect().
+		 */
+		if (map_has(block->maps[evictor->dev->id], i, 1) ||
+		    hmmrt_history_has(block, i, 1, evictor->dev->id) ||
+		    (taken && test_bit(i, taken->pages)))
+			__set_bit(i, evicted);
 	}
-	if (had)
-		block_note_evicted(block, first, count, evictor);
+	if (taken)
+		bitmap_clear(taken->pages, first, count);
+	for_each_set_bitrange(first, end, evicted, HMMRT_BLOCK_PAGES)
+		block_note_evicted(block, first, end - first, evictor);
 	return began;
 }
 

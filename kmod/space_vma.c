@@ -298,6 +298,14 @@ unsigned long hmmrt_next_table(struct vm_area_struct *vma, unsigned long addr,
 	return addr;
 }
 
+/* The entries from @addr on, below @pmd, or NULL. Under the lock of @pmd. */
+static pte_t *entries_at(pmd_t *pmd, unsigned long addr)
+{
+	if (!pmd_present(*pmd) || pmd_leaf(*pmd) || pmd_bad(*pmd))
+		return NULL;
+	return pte_offset_kernel(pmd, addr);
+}
+
 /**
  * hmmrt_is_moving() - check if pages of a window are being migrated right now
  * @vma: its mmap_lock is held
@@ -322,16 +330,39 @@ bool hmmrt_is_moving(struct vm_area_struct *vma, unsigned long start,
 	if (!pmd)
 		return false;
 	spin_lock(pmd_lockptr(vma->vm_mm, pmd));
-	if (pmd_is_migration_entry(*pmd)) {
-		moving = true;
-	} else if (pmd_present(*pmd) && !pmd_leaf(*pmd) && !pmd_bad(*pmd)) {
-		ptep = pte_offset_kernel(pmd, start);
-		for (i = 0; i < n && !moving; i++) {
-			pte_t pte = ptep_get(ptep + i);
-
-			moving = hmmrt_pte_is_migration_entry(pte);
-		}
-	}
+	moving = pmd_is_migration_entry(*pmd);
+	ptep = entries_at(pmd, start);
+	for (i = 0; ptep && i < n && !moving; i++)
+		moving = hmmrt_pte_is_migration_entry(ptep_get(ptep + i));
 	spin_unlock(pmd_lockptr(vma->vm_mm, pmd));
 	return moving;
+}
+
+/**
+ * hmmrt_find_mapped() - find out which device pages are mapped in a block
+ * @vma: its mmap_lock is held; may have migratable pages
+ * @start: the block's address
+ * @pfn: of the page at the first index
+ * @pages: in: the pages to look for, by index; out: those that are there
+ *
+ * The answer may be out of date at once.
+ */
+void hmmrt_find_mapped(struct vm_area_struct *vma, unsigned long start,
+		       unsigned long pfn, unsigned long *pages)
+{
+	pmd_t *pmd = hmmrt_entry_above(vma->vm_mm, start);
+	unsigned int i;
+	pte_t *ptep;
+
+	if (!pmd) {
+		bitmap_zero(pages, HMMRT_BLOCK_PAGES);
+		return;
+	}
+	spin_lock(pmd_lockptr(vma->vm_mm, pmd));
+	ptep = entries_at(pmd, start);
+	for_each_set_bit(i, pages, HMMRT_BLOCK_PAGES)
+		if (!ptep || !hmmrt_pte_is_device_page(ptep_get(ptep + i),
+						       pfn + i))
+			__clear_bit(i, pages);
+	spin_unlock(pmd_lockptr(vma->vm_mm, pmd));
 }

@@ -103,6 +103,7 @@ static inline void hmmrt_migrate_device_pfns(unsigned long *src,
 #ifndef HMMRT_HAVE_SOFTLEAF
 #define softleaf_from_pte(pte)		pte_to_swp_entry(pte)
 #define softleaf_is_migration(entry)	is_migration_entry(entry)
+#define softleaf_is_device_private(entry) is_device_private_entry(entry)
 #define softleaf_to_page(entry)		pfn_swap_entry_to_page(entry)
 #define pmd_is_migration_entry(pmd)	is_pmd_migration_entry(pmd)
 #endif
@@ -120,6 +121,19 @@ static inline bool hmmrt_pte_is_migration_entry_of(pte_t pte,
 {
 	return hmmrt_pte_is_migration_entry(pte) &&
 	       softleaf_to_page(softleaf_from_pte(pte)) == page;
+}
+
+/*
+ * Return true if the entry is of the device page with this frame number, which
+ * the CPU can access or not.
+ */
+static inline bool hmmrt_pte_is_device_page(pte_t pte, unsigned long pfn)
+{
+	if (pte_present(pte))
+		return pte_pfn(pte) == pfn;
+	return !pte_none(pte) &&
+	       softleaf_is_device_private(softleaf_from_pte(pte)) &&
+	       page_to_pfn(softleaf_to_page(softleaf_from_pte(pte))) == pfn;
 }
 
 /* Convert a migration entry as copy_nonpresent_pte() does at fork. */

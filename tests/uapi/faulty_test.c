@@ -293,7 +293,9 @@ static void *shrink(void *arg)
 
 static void *unplug(void *arg)
 {
-	(void)arg;
+	sem_t *now = arg;
+
+	sem_wait(now);
 	return (void *)(intptr_t)faulty_devices(control, 0);
 }
 
@@ -307,13 +309,17 @@ TEST_F_TIMEOUT(slow, evicting_quota_call_ends_with_the_binding, 120)
 	struct shrinking shrinking = { 0 };
 	char *buf = FILLED(len);
 	pthread_t unplugging;
+	sem_t unplug_now;
 	void *rc;
 
 	ASSERT_EQ(0, to_device(A, buf, len));
+	/* An eviction holds the mmap_lock: a new thread would wait for it. */
+	ASSERT_EQ(0, sem_init(&unplug_now, 0, 0));
+	unplugging = THREAD(unplug, &unplug_now);
 	ASSERT_LE(0, faulty_hold(control, true));
 	shrinking.thread = THREAD(shrink, &shrinking);
 	ASSERT_EQ(0, faulty_wait_held(control));
-	unplugging = THREAD(unplug, NULL);
+	sem_post(&unplug_now);
 	/* The call fails once the binding is on its way out. */
 	while (quota_call(HMMRT_QUOTA_GET, 0) != -ENODEV)
 		usleep(1000);

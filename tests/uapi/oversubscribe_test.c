@@ -227,6 +227,69 @@ TEST_F(oversubscribe, pages_of_all_chunks_of_a_block_count_as_evicted)
 	EXPECT_EQ(-1, pages_check(buf, AREA, 1));
 }
 
+TEST_F(oversubscribe, chunk_of_one_block_is_evicted_in_one_invalidation)
+{
+	uint64_t invalidations;
+
+	PLACE(A, buf, DEVICE_BYTES, 1);
+	PLACE(HOST, buf + DEVICE_BYTES, BLOCK_BYTES, 1000);
+	invalidations = stats_of(A).out_invalidations;
+	MOVE(A, buf + DEVICE_BYTES, BLOCK_BYTES);
+	EXPECT_EQ(BLOCK_PAGES, stats_of(A).out_evicted_pages);
+	/* One more for the block that moved to the device. */
+	EXPECT_GE(invalidations + 4, stats_of(A).out_invalidations);
+	EXPECT_EQ(-1, pages_check(buf, DEVICE_BYTES, 1));
+}
+
+/* Other memory on the device is where the memory of the second chunk was. */
+TEST_F(oversubscribe, memory_that_was_moved_by_mremap_is_evicted)
+{
+	char *there = buf + 2 * DEVICE_BYTES, *more = buf + DEVICE_BYTES;
+	char *other = buf + BLOCK_BYTES;
+
+	PLACE(A, buf, DEVICE_BYTES, 1);
+	ASSERT_EQ(there, mremap(buf, DEVICE_BYTES, DEVICE_BYTES,
+				MREMAP_MAYMOVE | MREMAP_FIXED, there));
+	ASSERT_TRUE(map_anon_at(buf, DEVICE_BYTES));
+	ASSERT_AT(A, there, DEVICE_BYTES);
+	PLACE(A, other, BLOCK_BYTES, 5000);
+	PLACE(A, more, DEVICE_BYTES - BLOCK_BYTES, 9000);
+	EXPECT_AT(HOST, there, DEVICE_BYTES);
+	EXPECT_AT(A, other, BLOCK_BYTES);
+	/* They don't count, because the device has not used them since. */
+	EXPECT_EQ(0, stats_of(A).out_evicted_pages);
+	EXPECT_EQ(-1, pages_check(there, DEVICE_BYTES, 1));
+	EXPECT_EQ(-1, pages_check(other, BLOCK_BYTES, 5000));
+	EXPECT_EQ(-1, pages_check(more, DEVICE_BYTES - BLOCK_BYTES, 9000));
+}
+
+/* Some pages of a block are in another chunk than the rest. */
+TEST_F(oversubscribe, pages_of_another_chunk_stay)
+{
+	const size_t pages = 64, len = pages * PAGE_BYTES;
+	char *hole = buf + 128 * PAGE_BYTES, *there = buf + DEVICE_BYTES;
+	char *more = buf + 2 * DEVICE_BYTES;
+
+	PLACE(A, buf, DEVICE_BYTES - BLOCK_BYTES, 1);
+	ASSERT_EQ(there, mremap(hole, len, len, MREMAP_MAYMOVE | MREMAP_FIXED,
+				there));
+	ASSERT_TRUE(map_anon_at(hole, len));
+	PLACE(A, hole, len, 5000);
+	ASSERT_AT(A, buf, DEVICE_BYTES - BLOCK_BYTES);
+	ASSERT_AT(A, there, len);
+	ASSERT_EQ(0, stats_of(A).out_evictions);
+	PLACE(A, more, BLOCK_BYTES, 9000);
+	EXPECT_EQ(1, stats_of(A).out_evictions);
+	EXPECT_AT(HOST, there, len);
+	EXPECT_AT(A, hole, len);
+	EXPECT_EQ((long)pages, count_at(A, buf, BLOCK_BYTES));
+	EXPECT_LE(BLOCK_PAGES - pages, stats_of(A).out_evicted_pages);
+	EXPECT_EQ(-1, pages_check(there, len, 129));
+	EXPECT_EQ(-1, pages_check(hole, len, 5000));
+	EXPECT_EQ(-1, pages_check(more, BLOCK_BYTES, 9000));
+	EXPECT_EQ(-1, pages_check(buf, 128 * PAGE_BYTES, 1));
+}
+
 /* Take entries, and leave pages on the device. */
 static bool protect(char *addr, size_t len)
 {
