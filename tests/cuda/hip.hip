@@ -226,6 +226,8 @@ static void check_devices() {
               hipSetDevice(0) == hipSuccess && hipGetDevice(&device) == hipSuccess && device == 0 &&
               hipRuntimeGetVersion(&version) == hipSuccess && version == HIP_VERSION,
           "devices");
+    check(system("HIP_VISIBLE_DEVICES=-1 exec /proc/$PPID/exe without-devices") == 0,
+          "init_without_devices");
     check(hipGetDeviceProperties(&properties, 0) == hipSuccess && properties.name[0] != 0 &&
               properties.warpSize == 32 && properties.maxThreadsPerBlock == 1024 &&
               properties.maxGridSize[2] == 65535 && properties.managedMemory == 1 &&
@@ -309,7 +311,8 @@ static void check_errors() {
     hipGetLastError();
 }
 
-int main() {
+int main(int argc, char**) {
+    if (argc > 1) return hipInit(0) == hipErrorNoDevice ? 0 : 1;
     check_launches();
     check_cooperative_launches();
     check_warps();

@@ -81,7 +81,8 @@ extern hipError_t CUDARTAPI hipDeviceGetByPCIBusId(int* device, const char* pciB
 extern hipError_t CUDARTAPI hipDriverGetVersion(int* driverVersion);
 
 static __inline__ __host__ hipError_t hipInit(unsigned int flags) {
-    return flags == 0 ? hipSuccess : hipErrorInvalidValue;
+    int count;
+    return flags == 0 ? hipGetDeviceCount(&count) : hipErrorInvalidValue;
 }
 
 /* The version that the headers have. */
