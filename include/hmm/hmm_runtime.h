@@ -87,7 +87,7 @@ HMM_API hmmError_t hmmSetDevice(int device);
 HMM_API hmmError_t hmmGetDevice(int* device);
 /*
  * Free and total bytes of memory of the current device, for all processes
- * together.
+ * together. Each pointer may be NULL.
  */
 HMM_API hmmError_t hmmMemGetInfo(size_t* free_bytes, size_t* total_bytes);
 /*

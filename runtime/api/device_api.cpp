@@ -172,10 +172,10 @@ hmmError_t hmmGetDevice(int* device) {
 
 hmmError_t hmmMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
     return guarded("hmmMemGetInfo", [&] {
-        require(free_bytes != nullptr && total_bytes != nullptr, "an output pointer is NULL");
         const hmmrt_device_info info = process::get().info_of(current_device());
-        *total_bytes = info.out_memory_bytes;
-        *free_bytes = info.out_memory_bytes - std::min(info.out_used_bytes, info.out_memory_bytes);
+        const auto total = info.out_memory_bytes;
+        if (total_bytes != nullptr) *total_bytes = total;
+        if (free_bytes != nullptr) *free_bytes = total - std::min(info.out_used_bytes, total);
     });
 }
 

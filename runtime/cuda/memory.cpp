@@ -55,12 +55,6 @@ cudaError_t cudaMalloc3D(cudaPitchedPtr* pitchedDevPtr, cudaExtent extent) {
     return forward(code);
 }
 
-cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
-    std::size_t not_wanted = 0; // CUDA accepts NULL for both
-    return forward(hmmMemGetInfo(free != nullptr ? free : &not_wanted,
-                                 total != nullptr ? total : &not_wanted));
-}
-
 /* ---- copies ----------------------------------------------------------- */
 
 cudaError_t cudaMemcpyAsync(void* dst, const void* src, size_t count, cudaMemcpyKind kind,
