@@ -101,7 +101,7 @@ help_test() {
 		  lint      tools/lint, except for what needs a build
 		  host      native tests with ASan and UBSan
 		  analysis  tools/lint sparse abi clang-tidy
-		  cpu       tests on the cpu device with TSan and valgrind, and tests of hmmcc
+		  cpu       tests on the cpu device with valgrind, and tests of hmmcc
 		  plain     tests in a guest with the plain kernel
 		  debug     tests in a guest with the debug kernel
 		  canary    provoked failures, warnings, leaks and hangs, each of which must make a run fail

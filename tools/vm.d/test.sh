@@ -7,7 +7,8 @@
 #   lint     checks of tools/lint that only read the sources, counted as one test
 #   host     tests that need no kernel module, run natively with ASan and UBSan
 #   analysis checks of tools/lint that need a built kernel and user space, counted as one test
-#   cpu      programs of tests/runtime on the cpu device, natively under TSan and valgrind; CUDA programs, and hmmcc itself
+#   cpu      programs of tests/runtime on the cpu device, natively under valgrind, and with --long also under TSan; CUDA
+#            programs, and hmmcc itself
 #   plain    the guest with the plain kernel
 #   debug    the guest with the debug kernel
 #   canary   tests of the test tools; like the next two, only if named or with --long
@@ -211,7 +212,7 @@ count_left_out() {
 }
 
 # test_on_cpu TOOL [NAME...]: runs programs of tests/runtime on the cpu device under tsan or valgrind. Without --long we
-# only run the named ones, because valgrind is slow and TSan needs a separate build.
+# only run the named ones, because valgrind is slow.
 test_on_cpu() {
 	local tool=$1 results=$BUILD/out/results/cpu-$1 rc=0 passed=0 failed=0 skipped=0 failures=()
 	shift
@@ -361,7 +362,7 @@ test_here() {
 	host) test_on_host "${PROGRAMS[@]}" ;;
 	analysis) test_analysis ;;
 	cpu)
-		test_on_cpu tsan launch stream
+		[[ ${HMMRT_TEST_LONG-} != yes ]] || test_on_cpu tsan
 		test_on_cpu valgrind advice copy launch memory stream
 		test_hmmcc
 		;;
