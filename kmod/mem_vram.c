@@ -25,7 +25,8 @@
  *            The device of a page follows from its page frame number, see
  *            mem_page.c.
  * Owner      Pages belong to the page tables that map them. Nothing here points
- *            to a space or block, which a page may outlive. Duplicates are the
+ *            to a space or block, which a page may outlive; a chunk has the
+ *            address of a block as a hint (home). Duplicates are the
  *            exception: they belong to a block, and the chunk points to it
  *            (duplicate_of). So are the chunks of memory objects, see
  *            mem_object.c. A page is charged to an account, which lives as

@@ -22,11 +22,11 @@
  *            that time finds none, but must not rely on the pending
  *            invalidation: it invalidates the device itself before its pages
  *            are freed.
- * Evict      The core announces the pages of an evicted chunk in one range, if
- *            all of them are where they were allocated for, and else one by
- *            one. The first such page of a block removes all entries of the
- *            block that may point to the evicting device's memory, so that the
- *            device invalidates once.
+ * Evict      The core announces those pages of an evicted chunk in one range
+ *            that are still in the block they were allocated for, and others one
+ *            by one. The first announcement of a block removes all entries of
+ *            the block that may point to the evicting device's memory, so that
+ *            the device invalidates once.
  * Terms      'start' is inclusive, 'end' exclusive, both page aligned.
  */
 #include <linux/bitmap.h>

@@ -354,8 +354,8 @@ TEST_F(oversubscribe, pages_shared_by_fork_count_as_evicted)
 
 /*
  * Reads the hot blocks again after each write to a cold block. The cold blocks
- * take about three or four times the memory of the device. Returns how many of the hot
- * pages are on the device in the end.
+ * take several times the memory of the device. Returns how many of the hot pages
+ * are on the device in the end.
  */
 static size_t hot_and_cold(struct __test_metadata *_metadata)
 {
